@@ -1,0 +1,195 @@
+"""The waist of the server: what passes between its layers.
+
+A `Request` comes out of `http/`, the app answers with a `Reply`, whose `Timeline` the
+scheduler plays; what was planned and what happened gathers in one `Exchange`, which the
+observers get when it has ended.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+NO_HEADERS: Mapping[bytes, bytes] = {}
+
+
+class Request(Struct, frozen=True, gc=False):
+    """One whole HTTP request.
+
+    Attributes:
+        method: `GET`, `POST`, …; methods are case-sensitive (RFC 9110 §9.1).
+        target: The path as sent, still percent-encoded, without query and fragment.
+        query: What followed the `?`, without it.
+        headers: Lower-case names; the values of a repeated name are joined with `, `
+            (RFC 9110 §5.3).
+        body: The decoded body.
+        first_byte_s: When the first byte of the request was read.
+        arrival_s: When its last byte was read: the zero of its timeline.
+        http10: The request was HTTP/1.0: no chunked reply.
+        keep_alive: The connection may carry another request after this one.
+    """
+
+    method: str
+    target: str
+    query: str
+    headers: Mapping[bytes, bytes]
+    body: bytes
+    first_byte_s: float
+    arrival_s: float
+    http10: bool = False
+    keep_alive: bool = True
+
+
+class End(StrEnum):
+    """How an exchange ended; every request that had a complete head ends in exactly one."""
+
+    COMPLETED = "completed"
+    CLIENT_GONE = "client_gone"
+    TIMED_OUT = "timed_out"
+    REFUSED = "refused"
+    FAULTED = "faulted"
+    ABORTED = "aborted_by_shutdown"
+    ERROR = "error"
+
+
+class Timeline(Struct, gc=False):
+    """When the pieces of a reply are due, and how they are made.
+
+    Step k (0 … steps-1) is due at `arrival + offset_s + after_s[k]`.
+
+    Attributes:
+        steps: How many steps there are, ≥ 1.
+        render: `render(i, j)` makes the events of steps i … j-1 (SSE events, or pieces of a
+            whole body), each of which becomes one HTTP chunk; an empty list is fine.
+        offset_s: Due time of the first step after arrival, ≥ 0.
+        after_s: Non-decreasing offsets of the steps from the first one, beginning with 0. May
+            be longer than `steps`, since equal spacings are shared between streams.
+        preamble: Events that leave with the head.
+    """
+
+    steps: int
+    render: Callable[[int, int], list[bytes]]
+    offset_s: float = 0.0
+    after_s: Sequence[float] = (0.0,)
+    preamble: list[bytes] = []
+
+    @property
+    def end_s(self) -> float:
+        """Offset of the last step from arrival."""
+        return self.offset_s + self.after_s[self.steps - 1]
+
+
+class Reply(Struct, gc=False):
+    """What the app answers: the head's own lines, and a timeline for the body.
+
+    Attributes:
+        status: 200–599.
+        headers: Ready header lines, each ended by CRLF, without the framing headers
+            (`Content-Length`, `Transfer-Encoding`, `Connection`, `Date`), which the protocol adds.
+        timeline: The body.
+        length_bytes: Length of the whole body; None for a stream.
+        head_at_arrival: The head leaves at once, not with the first step.
+        close: Close the connection after the reply.
+    """
+
+    status: int
+    headers: bytes
+    timeline: Timeline
+    length_bytes: int | None = None
+    head_at_arrival: bool = False
+    close: bool = False
+
+
+class Exchange:
+    """One request's record while it lives; the parts fill in what they know.
+
+    The app writes the facts of the request and the plan, the playback the writes, the protocol
+    the ends. It is handed to the observers once, when `end_s` and `outcome` are set; from then
+    on nobody changes it. Times are `Clock.now()` seconds.
+
+    Attributes:
+        seq: Number of the request in this server, from 1 without gaps.
+        request_id: The client's `X-Request-Id`, or one of ours.
+        endpoint: The route's path, e.g. `/v1/chat/completions`; `""` for none.
+        limit_tokens: The request's own limit.
+        choices: How many replies were asked for.
+        tokens: Tokens planned, over all choices.
+        timeline: The plan: steps and due offsets.
+        tokens_per_step: Planned tokens of a step, when every step has as many; else 0.
+        head_s: When the reply's head was written.
+        writes_s: When each write of body steps had been handed over; ascending.
+        writes_upto: How many steps were out after that write; parallel to `writes_s`.
+        peer_from: Index of the first write that had to wait for the peer in a buffer; -1 for none.
+        planned_ttft_s, planned_itl_s: First step's offset and mean gap, as planned.
+        fault: What a fault did, in words, or "".
+    """
+
+    __slots__ = (
+        "admitted_s",
+        "arrival_s",
+        "body",
+        "bytes_sent",
+        "cached_tokens",
+        "choices",
+        "chunks_sent",
+        "close_reason",
+        "end_s",
+        "endpoint",
+        "fault",
+        "finish_reason",
+        "first_byte_s",
+        "head_s",
+        "limit_tokens",
+        "method",
+        "model",
+        "outcome",
+        "path",
+        "peer_writes",
+        "prompt_tokens",
+        "request_id",
+        "seed",
+        "seq",
+        "status",
+        "steps_sent",
+        "stream",
+        "timeline",
+        "tokens",
+        "writes_s",
+        "writes_upto",
+    )
+
+    def __init__(self, seq: int, method: str, path: str, first_byte_s: float, arrival_s: float) -> None:
+        self.seq = seq
+        self.method = method
+        self.path = path
+        self.first_byte_s = first_byte_s
+        self.arrival_s = arrival_s
+        self.admitted_s = arrival_s
+        self.request_id = ""
+        self.endpoint = ""
+        self.model = ""
+        self.stream = False
+        self.status = 0
+        self.prompt_tokens = 0
+        self.cached_tokens = 0
+        self.limit_tokens: int | None = None
+        self.seed: int | None = None
+        self.choices = 1
+        self.tokens = 0
+        self.finish_reason = ""
+        self.timeline: Timeline | None = None
+        self.head_s = 0.0
+        self.writes_s: array[float] | None = None
+        self.writes_upto: array[int] | None = None
+        self.peer_writes: set[int] | None = None
+        self.steps_sent = 0
+        self.chunks_sent = 0
+        self.bytes_sent = 0
+        self.end_s = 0.0
+        self.outcome: End | None = None
+        self.close_reason = ""
+        self.fault = ""
+        self.body: bytes | None = None
