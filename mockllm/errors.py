@@ -30,6 +30,21 @@ class ConfigError(MockLLMError):
         self.allowed = allowed
 
 
+class UnknownSettingError(ConfigError):
+    """A setting that does not exist.
+
+    Args:
+        name: What the operator wrote.
+        value: What was given for it.
+        nearest: The existing name most like it, or None.
+    """
+
+    def __init__(self, name: str, value: object, nearest: str | None) -> None:
+        super().__init__(name, value, f"{nearest}" if nearest else "the settings that --help lists")
+        hint = f"did you mean {nearest}?" if nearest else "--help lists all settings"
+        self.args = (f"{name}: there is no such setting (given {value!r}); {hint}",)
+
+
 class RequestError(MockLLMError):
     """A request that the API would refuse.
 

@@ -1,0 +1,201 @@
+"""All settings of the server, each declared once.
+
+To add one, add a field: its flag, environment variable, file key, help text, check and README
+line follow from it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from .option import setting
+from .values import Settings
+
+_INT64 = {"ge": -(2**63), "le": 2**63 - 1}
+
+SERVER = "Server"
+TIMING = "Timing"
+ANSWER = "Answers"
+STREAM = "Streams"
+TRUTH = "Truth"
+LIMITS = "Limits"
+LIFE = "Life cycle"
+OUTPUT = "Output"
+
+
+class Config(Settings, frozen=True, kw_only=True):
+    """How the server is to behave. Immutable, and checked when made.
+
+    Times are in the unit that the name ends in; `request_latency` is in seconds.
+
+    Raises:
+        ConfigError: A value is not allowed.
+    """
+
+    # Server
+    host: Annotated[
+        str, setting("Address to listen on.", group=SERVER, metavar="ADDRESS", min_length=1, guidellm=True)
+    ] = "127.0.0.1"
+    port: Annotated[
+        int, setting("TCP port to listen on; 0 picks a free one.", group=SERVER, ge=0, le=65535, guidellm=True)
+    ] = 8000
+    workers: Annotated[int, setting("Number of server processes.", group=SERVER, ge=1, guidellm=True)] = 1
+    cors: Annotated[bool, setting("Send CORS headers with every reply.", group=SERVER)] = True
+    admin: Annotated[bool, setting("Serve the server's own records under /mockllm/.", group=SERVER)] = True
+
+    # Timing
+    ttft_ms: Annotated[
+        float, setting("Mean time from a request to its first token, in ms.", group=TIMING, ge=0, guidellm=True)
+    ] = 150.0
+    ttft_ms_std: Annotated[
+        float, setting("Standard deviation of the time to first token, in ms.", group=TIMING, ge=0, guidellm=True)
+    ] = 0.0
+    itl_ms: Annotated[
+        float,
+        setting("Mean time from one token to the next, in ms; 0.25 is a quarter.", group=TIMING, ge=0, guidellm=True),
+    ] = 10.0
+    itl_ms_std: Annotated[
+        float, setting("Standard deviation of the time between tokens, in ms.", group=TIMING, ge=0, guidellm=True)
+    ] = 0.0
+    request_latency: (
+        Annotated[
+            float,
+            setting(
+                "Mean time of a whole (not streamed) reply, in seconds, in place of TTFT + ΣITL.",
+                group=TIMING,
+                ge=0,
+                guidellm=True,
+            ),
+        ]
+        | None
+    ) = None
+    request_latency_std: Annotated[
+        float, setting("Standard deviation of --request-latency, in seconds.", group=TIMING, ge=0, guidellm=True)
+    ] = 0.0
+
+    # Answers
+    model: Annotated[
+        str, setting("Name of the model that is served.", group=ANSWER, metavar="NAME", min_length=1, guidellm=True)
+    ] = "llama-3.1-8b-instruct"
+    processor: (
+        Annotated[
+            str,
+            setting(
+                "Tokenizer: a tokenizer.json, its folder, or a name in the local Hugging Face cache "
+                "(extra `tokenizers`); none is the built-in one.",
+                group=ANSWER,
+                metavar="PATH_OR_NAME",
+                min_length=1,
+                guidellm=True,
+            ),
+        ]
+        | None
+    ) = None
+    output_tokens: Annotated[int, setting("Mean number of tokens of a reply.", group=ANSWER, ge=1, guidellm=True)] = 128
+    output_tokens_std: Annotated[
+        float, setting("Standard deviation of the number of tokens.", group=ANSWER, ge=0, guidellm=True)
+    ] = 0.0
+    max_model_len: Annotated[int, setting("Longest prompt and reply together, in tokens.", group=ANSWER, ge=1)] = 131072
+    seed: Annotated[
+        int, setting("The same seed and request give the same answer, in any process.", group=ANSWER, **_INT64)
+    ] = 0
+    key_header: (
+        Annotated[
+            str,
+            setting(
+                "Request header whose value keys the random draws, in place of counting equal requests.",
+                group=ANSWER,
+                metavar="HEADER",
+                allowed="a header name, e.g. X-Request-Id",
+                pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
+            ),
+        ]
+        | None
+    ) = None
+
+    # Streams
+    head_at: Annotated[
+        Literal["arrival", "first-token"], setting("When a stream's HTTP head leaves.", group=STREAM)
+    ] = "arrival"
+    role_chunk: Annotated[
+        Literal["with-first-token", "at-head", "none"],
+        setting("When the chat chunk with the role leaves.", group=STREAM),
+    ] = "with-first-token"
+    opening_events: Annotated[
+        Literal["at-head", "with-first-token"],
+        setting("When the opening events of a Responses stream leave.", group=STREAM),
+    ] = "at-head"
+
+    # Truth
+    truth_headers: Annotated[
+        bool, setting("Send the planned timing and length as x-mockllm-… headers.", group=TRUTH)
+    ] = True
+    lateness_budget_ms: Annotated[
+        float,
+        setting("The server calls itself overloaded when its p99 lateness is above this, in ms.", group=TRUTH, ge=0),
+    ] = 5.0
+    ledger: (
+        Annotated[
+            str,
+            setting(
+                "Append a record of each request to this file, as JSON lines.",
+                group=TRUTH,
+                metavar="FILE",
+                min_length=1,
+            ),
+        ]
+        | None
+    ) = None
+    ledger_size: Annotated[int, setting("Number of records kept in memory.", group=TRUTH, ge=0)] = 10_000
+    ledger_tokens: Annotated[bool, setting("Record the planned and actual time of every chunk too.", group=TRUTH)] = (
+        False
+    )
+
+    # Limits
+    max_connections: Annotated[
+        int, setting("Open connections; more are answered 503 and closed. 0 is no limit.", group=LIMITS, ge=0)
+    ] = 16_384
+    max_request_line_bytes: Annotated[
+        int, setting("Longest request line; more is answered 414.", group=LIMITS, ge=64)
+    ] = 8192
+    max_header_bytes: Annotated[int, setting("Longest request head; more is answered 431.", group=LIMITS, ge=256)] = (
+        65_536
+    )
+    max_body_bytes: Annotated[int, setting("Longest request body; more is answered 413.", group=LIMITS, ge=0)] = (
+        33_554_432
+    )
+    header_timeout_s: Annotated[
+        float, setting("Time to receive a request's head, in seconds, then 408. 0 is no limit.", group=LIMITS, ge=0)
+    ] = 10.0
+    body_timeout_s: Annotated[
+        float, setting("Time to receive a request's body, in seconds, then 408. 0 is no limit.", group=LIMITS, ge=0)
+    ] = 60.0
+    keep_alive_timeout_s: Annotated[
+        float, setting("An idle connection is closed after this, in seconds. 0 is no limit.", group=LIMITS, ge=0)
+    ] = 75.0
+    write_timeout_s: Annotated[
+        float,
+        setting("A client that reads nothing is dropped after this, in seconds. 0 is no limit.", group=LIMITS, ge=0),
+    ] = 60.0
+    fast_parser: Annotated[
+        bool, setting("Read plain request heads without h11; the replies are the same.", group=LIMITS)
+    ] = True
+
+    # Life cycle
+    startup_delay_s: Annotated[
+        float, setting("/health says 503 for this long after the start, in seconds.", group=LIFE, ge=0)
+    ] = 0.0
+    drain_delay_s: Annotated[
+        float, setting("When stopped, serve for so long with /health at 503, in seconds.", group=LIFE, ge=0)
+    ] = 0.0
+    shutdown_timeout_s: Annotated[
+        float, setting("When stopped, let running replies finish for so long, in seconds.", group=LIFE, ge=0)
+    ] = 5.0
+
+    # Output
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error", "critical"],
+        setting("Least severe message that is printed.", group=OUTPUT),
+    ] = "info"
+    access_log: Annotated[bool, setting("Print a line for each request.", group=OUTPUT)] = False
+    status: Annotated[bool, setting("Show a live line of rates and lateness, on a terminal.", group=OUTPUT)] = False
