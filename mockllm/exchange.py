@@ -118,13 +118,13 @@ class Exchange:
         choices: How many replies were asked for.
         tokens: Tokens planned, over all choices.
         timeline: The plan: steps and due offsets.
-        tokens_per_step: Planned tokens of a step, when every step has as many; else 0.
-        head_s: When the reply's head was written.
-        writes_s: When each write of body steps had been handed over; ascending.
+        head_s: When the reply's head was handed over; 0 for never.
+        writes_s: When each write of body steps had been handed to the kernel; ascending.
         writes_upto: How many steps were out after that write; parallel to `writes_s`.
-        peer_from: Index of the first write that had to wait for the peer in a buffer; -1 for none.
-        planned_ttft_s, planned_itl_s: First step's offset and mean gap, as planned.
+        peer_writes: Indexes of the writes that waited for the peer: bytes stayed in our buffer.
+        steps_sent: Steps of the timeline that were written.
         fault: What a fault did, in words, or "".
+        body: The request's body, where it is kept.
     """
 
     __slots__ = (
@@ -182,9 +182,9 @@ class Exchange:
         self.finish_reason = ""
         self.timeline: Timeline | None = None
         self.head_s = 0.0
-        self.writes_s: array[float] | None = None
-        self.writes_upto: array[int] | None = None
-        self.peer_writes: set[int] | None = None
+        self.writes_s: array[float] = array("d")
+        self.writes_upto: array[int] = array("L")
+        self.peer_writes: list[int] | None = None
         self.steps_sent = 0
         self.chunks_sent = 0
         self.bytes_sent = 0

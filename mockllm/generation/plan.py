@@ -69,7 +69,8 @@ class GenerationRequest(Struct):
 
     Attributes:
         prompts: One reply (times `n`) for each.
-        limit_tokens: Longest reply allowed, ≥ 0; None for no limit. `limit_param` names the field it came from.
+        limit_tokens: Longest reply allowed, ≥ 0; None for no limit. `limit_param` names the field it came from,
+            `prompt_param` the prompt's.
         exact: The reply has exactly `limit_tokens` tokens (`ignore_eos`).
         stop: Sequences before which the text is cut.
         logprobs: None for none; else how many alternatives a token has (0 for just its own).
@@ -87,6 +88,7 @@ class GenerationRequest(Struct):
     best_of: int | None = None
     limit_tokens: int | None = None
     limit_param: str = "max_tokens"
+    prompt_param: str = "messages"
     min_tokens: int = 0
     exact: bool = False
     stop: tuple[str, ...] = ()
@@ -155,7 +157,8 @@ class Plan(Struct, gc=False):
     """A whole answer, before any dialect.
 
     All choices advance together, a token each a step, as a server decodes a batch: step k sends
-    token k of every choice that has one. `offset_s` and `after_s` are those of `Timeline`.
+    token k of every choice that has one. `offset_s` and `after_s` are those of `Timeline`;
+    `whole_s`, where set, is when a whole reply is due in place of its last token.
     """
 
     choices: tuple[Choice, ...]
@@ -163,7 +166,20 @@ class Plan(Struct, gc=False):
     steps: int
     offset_s: float
     after_s: Sequence[float]
+    whole_s: float | None = None
     cached_tokens: int = 0
+
+    @property
+    def end_s(self) -> float:
+        """Offset of the whole reply from arrival."""
+        if self.whole_s is not None:
+            return self.whole_s
+        return self.offset_s + self.after_s[self.steps - 1]
+
+    @property
+    def itl_s(self) -> float:
+        """Planned mean time between two tokens; 0 for a single one."""
+        return self.after_s[self.steps - 1] / (self.steps - 1) if self.steps > 1 else 0.0
 
     @property
     def completion_tokens(self) -> int:

@@ -1,0 +1,131 @@
+"""What a generation dialect is, and the walk through a plan that all of them share.
+
+A dialect decodes a body into a `GenerationRequest`, and writes a plan as a whole body or as
+events. `StepStream` walks the plan; a `Writer` says what each part looks like.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from mockllm.exchange import Timeline
+from mockllm.generation.plan import Choice, GenerationRequest, Plan, Segment
+
+
+class Context(Struct, gc=False):
+    """One answer on its way out.
+
+    Attributes:
+        id: The reply's id, e.g. `chatcmpl-…`.
+        created: Unix time in whole seconds.
+        body: The dialect's own decoded request.
+        request: The same in no dialect.
+    """
+
+    id: str
+    created: int
+    body: Any
+    request: GenerationRequest
+    plan: Plan
+
+
+class Dialect(Protocol):
+    """One API's way to ask for a generation and to answer it."""
+
+    id_prefix: str
+
+    def decode(self, body: bytes) -> tuple[Any, GenerationRequest]:
+        """Decode and validate a body.
+
+        Raises:
+            RequestError: The body is no JSON, or not what the API takes.
+        """
+        ...
+
+    def whole(self, context: Context) -> bytes:
+        """The body of a whole reply."""
+        ...
+
+    def stream(self, context: Context) -> Timeline:
+        """The events of a streamed reply."""
+        ...
+
+
+class Writer(Protocol):
+    """Writes the events of a stream; each event becomes one HTTP chunk."""
+
+    def open(self, choice: Choice) -> list[bytes]:
+        """Events before a choice's first token, due with it."""
+        ...
+
+    def begin(self, choice: Choice, segment: Segment) -> list[bytes]:
+        """Events at the start of a segment, due with its first step; for a call, its name."""
+        ...
+
+    def tokens(self, choice: Choice, segment: Segment, first: int, upto: int, before: int) -> list[bytes]:
+        """Events of the segment's pieces first … upto-1; `before` tokens of the choice came before `first`."""
+        ...
+
+    def end(self, choice: Choice, segment: Segment) -> list[bytes]:
+        """Events after a segment's last token, due with it."""
+        ...
+
+    def close(self, choice: Choice) -> list[bytes]:
+        """Events after a choice's last token, due with it."""
+        ...
+
+    def finish(self) -> list[bytes]:
+        """Events after the last token of all, due with it."""
+        ...
+
+
+class StepStream:
+    """Renders a plan step by step: step k holds token k of every choice that has one.
+
+    Nothing is made before it is due, so a waiting stream costs a few kilobytes however long it is.
+    """
+
+    __slots__ = ("_choices", "_steps", "_writer")
+
+    def __init__(self, plan: Plan, writer: Writer) -> None:
+        self._steps = plan.steps
+        self._writer = writer
+        self._choices = plan.choices
+
+    def render(self, first: int, upto: int) -> list[bytes]:
+        """The events of steps first … upto-1."""
+        if len(self._choices) == 1:
+            events = self._walk(self._choices[0], first, upto)
+        else:
+            events = []
+            for step in range(first, upto):
+                for choice in self._choices:
+                    if step < choice.tokens or step == 0:
+                        events += self._walk(choice, step, step + 1)
+        if upto == self._steps:
+            events += self._writer.finish()
+        return events
+
+    def _walk(self, choice: Choice, first: int, upto: int) -> list[bytes]:
+        writer = self._writer
+        events = writer.open(choice) if first == 0 else []
+        start = 0
+        for segment in choice.segments:
+            steps = segment.steps
+            end = start + steps
+            if first < end and upto > start:
+                if first <= start:
+                    events += writer.begin(choice, segment)
+                named = steps - len(segment.pieces)
+                a = max(first - start - named, 0)
+                b = min(upto, end) - start - named
+                if b > a:
+                    events += writer.tokens(choice, segment, a, b, start + named + a)
+                if upto >= end:
+                    events += writer.end(choice, segment)
+            start = end
+        if upto >= choice.tokens:
+            events += writer.close(choice)
+        return events
