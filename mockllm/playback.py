@@ -33,14 +33,14 @@ class Playback:
         sink: Gets the events.
     """
 
-    __slots__ = ("_after_s", "_cursor", "_render", "_sink", "_start_s", "_steps", "paused", "slot")
+    __slots__ = ("_after_s", "_cursor", "_render", "_start_s", "_steps", "paused", "sink", "slot")
 
     def __init__(self, timeline: Timeline, arrival_s: float, sink: Sink) -> None:
         self._render = timeline.render
         self._after_s = timeline.after_s
         self._steps = timeline.steps
         self._start_s = arrival_s + timeline.offset_s
-        self._sink = sink
+        self.sink = sink
         self._cursor = 0
         self.slot = 0.0
         self.paused = False
@@ -68,7 +68,7 @@ class Playback:
             upto = first + MAX_STEPS
         self._cursor = upto
         last = upto == steps
-        self._sink.emit(self._render(first, upto), upto, last)
+        self.sink.emit(self._render(first, upto), upto, last)
         if last or self.paused:
             return None
         due = self._start_s + after_s[upto]

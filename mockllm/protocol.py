@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from typing import Protocol as Interface
 
 from mockllm.app import App
@@ -57,11 +58,33 @@ class Service:
         self.date = Date()
         self.connections: set[Connection] = set()
         self.closing = False
+        self._emptied: asyncio.Future[None] | None = None
 
     def start(self, item: Item, when_s: float) -> None:
         """Let `item` fire at `when_s`."""
         if self.scheduler.start(item, when_s):
             self.timer.wake_at(when_s)
+
+    def gone(self, connection: Connection) -> None:
+        """A connection was lost or closed."""
+        self.connections.discard(connection)
+        if not self.connections and self._emptied is not None and not self._emptied.done():
+            self._emptied.set_result(None)
+
+    async def close(self, timeout_s: float) -> None:
+        """Close idle connections at once, the others when their reply is done or `timeout_s` has passed."""
+        self.closing = True
+        for connection in tuple(self.connections):
+            connection.close_when_idle()
+        await self._empty(timeout_s)
+        for connection in tuple(self.connections):
+            connection.abort(End.ABORTED)
+        await self._empty(None)
+
+    async def _empty(self, timeout_s: float | None) -> None:
+        if self.connections:
+            self._emptied = asyncio.get_running_loop().create_future()
+            await asyncio.wait((self._emptied,), timeout=timeout_s)
 
     def run_overdue(self) -> None:
         """Serve what fell due while a burst of requests was read: one callback's wait, not all of theirs."""
@@ -98,6 +121,9 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        sock = transport.get_extra_info("socket")
+        if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # With a high-water mark of 0 every byte that the kernel did not take pauses the writer,
         # so nothing piles up in user space and the peer's delay is told from ours.
         transport.set_write_buffer_limits(high=0)
@@ -116,7 +142,7 @@ class Connection(asyncio.Protocol):
         """A client that closes its side is gone: half-close is not supported."""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._service.connections.discard(self)
+        self._service.gone(self)
         if self._exchange is not None:
             self._end(End.CLIENT_GONE, "" if exc is None else type(exc).__name__)
 
@@ -135,6 +161,19 @@ class Connection(asyncio.Protocol):
         elif self._playback is not None:
             self._playback.paused = False
             self._service.start(self._playback, self._playback.due_s)
+
+    def close_when_idle(self) -> None:
+        """Close now, or after the reply in flight."""
+        if self._reply is None:
+            self._transport.close()
+        else:
+            self._reply.close = True
+
+    def abort(self, outcome: End) -> None:
+        """Cut the connection; a reply in flight ends with `outcome` and without its end."""
+        if self._exchange is not None:
+            self._end(outcome)
+        self._transport.abort()
 
     # ---- requests ----------------------------------------------------------------------------
 
@@ -190,10 +229,37 @@ class Connection(asyncio.Protocol):
             self._write(timeline.preamble, last=False)
         due_s: float | None = playback.due_s
         now = self._now()
-        if due_s <= now:
-            due_s = playback.fire(now)
-        if due_s is not None and not playback.paused:
+        if due_s > now:
             service.start(playback, due_s)
+            return
+        try:
+            due_s = playback.fire(now)
+        except Exception as error:
+            self.broken(error)
+            return
+        if due_s is not None:
+            service.start(playback, due_s)
+
+    def broken(self, error: Exception) -> None:
+        """A bug of ours stopped the reply in flight: say so once, and let the client see that it is not whole."""
+        exchange = self._exchange
+        assert exchange is not None
+        log.error("%s %s failed", exchange.method, exchange.path, exc_info=error)
+        if self._head is None:
+            self.abort(End.ERROR)
+            return
+        reply = self._service.app.failure(exchange)
+        self._reply = reply
+        exchange.status = reply.status
+        exchange.outcome = End.ERROR
+        self._body_allowed, self._chunked = True, False
+        assert reply.length_bytes is not None
+        self._head = (
+            status_line(reply.status)
+            + reply.headers
+            + b"content-length: %d\r\nconnection: close\r\n\r\n" % reply.length_bytes
+        )
+        self.emit(reply.timeline.render(0, 1), 1, last=True)
 
     def _format_head(self, request: Request, reply: Reply) -> bytes:
         service = self._service

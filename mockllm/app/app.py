@@ -1,0 +1,149 @@
+"""The application: from a whole request to a reply, without waiting for anything.
+
+`App.handle` is the one way in. Requests get a number and an `Exchange`; when the reply has gone
+out, or failed to, `App.finished` hands that record to the observers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from mockllm.app.generate import Generator
+from mockllm.app.replies import Replies
+from mockllm.app.router import Route, Router
+from mockllm.clock import Clock
+from mockllm.config import Config
+from mockllm.dialects.chat import Chat
+from mockllm.dialects.completions import Completions
+from mockllm.dialects.models import Models
+from mockllm.errors import RequestError
+from mockllm.exchange import Exchange, Reply, Request
+from mockllm.generation.content import TextSource
+from mockllm.generation.ids import Ids
+from mockllm.generation.latency import Latency
+from mockllm.generation.planner import Planner
+from mockllm.generation.tokens import load_tokenizer
+from mockllm.version import VERSION
+
+log = logging.getLogger("mockllm.app")
+
+Observer = Callable[[Exchange], None]
+"""Gets every exchange once, when it has ended."""
+
+
+class App:
+    """Answers requests as `config` says.
+
+    Args:
+        config: The settings.
+        clock: Tells the wall time that stands in replies.
+        observers: Get every exchange that has ended.
+
+    Raises:
+        ConfigError: The tokenizer cannot be used.
+    """
+
+    def __init__(self, config: Config, clock: Clock, observers: Sequence[Observer] = ()) -> None:
+        self._clock = clock
+        self._observers = tuple(observers)
+        self._seq = 0
+        self._ids = Ids()
+        self._replies = Replies(config.cors)
+        self.tokenizer = load_tokenizer(config.processor)
+        planner = Planner(
+            self.tokenizer,
+            TextSource(self.tokenizer),
+            Latency(
+                config.ttft_ms / 1e3,
+                config.ttft_ms_std / 1e3,
+                config.itl_ms / 1e3,
+                config.itl_ms_std / 1e3,
+                config.request_latency,
+                config.request_latency_std,
+            ),
+            seed=config.seed,
+            output_tokens=config.output_tokens,
+            output_tokens_std=config.output_tokens_std,
+            max_model_len=config.max_model_len,
+            new_id=self._ids,
+        )
+        self._generator = Generator(
+            planner,
+            self._replies,
+            self._ids,
+            clock.wall,
+            truth_headers=config.truth_headers,
+            key_header=config.key_header.lower().encode() if config.key_header else None,
+            head_at_arrival=config.head_at == "arrival",
+        )
+        self._models = Models((config.model,), int(clock.wall()), config.max_model_len)
+        self._router = Router()
+        self._add_routes(config)
+
+    # ---- the protocol's calls ----------------------------------------------------------------
+
+    def exchange(self, request: Request) -> Exchange:
+        """Begin the record of a request."""
+        self._seq += 1
+        exchange = Exchange(self._seq, request.method, request.target, request.first_byte_s, request.arrival_s)
+        given = request.headers.get(b"x-request-id")
+        exchange.request_id = given.decode("latin-1") if given else self._ids("req-")
+        return exchange
+
+    def handle(self, request: Request, exchange: Exchange) -> Reply:
+        """Answer a request; what is wrong with it is answered in the API's error shape."""
+        try:
+            route, rest = self._router.find(request.target)
+            exchange.endpoint = route.path
+            if request.method == "OPTIONS":
+                return self._replies.options(request, exchange, route.allow)
+            return self._router.handler(route, request.method)(request, exchange, rest)
+        except RequestError as error:
+            return self._replies.error(exchange, error)
+
+    def refusal(self, error: RequestError, exchange: Exchange) -> Reply:
+        """The answer to bytes that are no proper request; the connection closes after it."""
+        return self._replies.error(exchange, error, close=True)
+
+    def failure(self, exchange: Exchange) -> Reply:
+        """The answer where a bug of ours prevented one; the connection closes after it."""
+        error = RequestError(
+            "The mock server failed; its log has the reason.", status=500, type="server_error", code="internal_error"
+        )
+        return self._replies.error(exchange, error, close=True)
+
+    def finished(self, exchange: Exchange) -> None:
+        """Hand a finished record to the observers."""
+        for observer in self._observers:
+            observer(exchange)
+
+    # ---- routes ------------------------------------------------------------------------------
+
+    def _add_routes(self, config: Config) -> None:
+        add = self._router.add
+        generate = self._generator.handler
+        chat = Chat(role_chunk=config.role_chunk)
+        add(Route("/", {"GET": self._index}, open=True))
+        add(Route("/health", {"GET": self._health}, open=True))
+        add(Route("/v1/models", {"GET": self._list_models}), api=True)
+        add(Route("/v1/models/", {"GET": self._one_model}, prefix=True), api=True)
+        add(Route("/v1/chat/completions", {"POST": generate(chat)}), api=True)
+        add(Route("/v1/completions", {"POST": generate(Completions())}), api=True)
+
+    def _index(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        paths = sorted({route.path + ("{id}" if route.prefix else "") for route in self._router.routes})
+        body = {"name": "mockllm", "version": VERSION, "endpoints": paths}
+        return self._replies.whole(exchange, msgspec.json.encode(body))
+
+    def _health(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        body = {"status": "healthy", "timestamp": self._clock.wall()}
+        return self._replies.whole(exchange, msgspec.json.encode(body))
+
+    def _list_models(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        return self._replies.whole(exchange, self._models.list())
+
+    def _one_model(self, request: Request, exchange: Exchange, rest: str) -> Reply:
+        return self._replies.whole(exchange, self._models.one(rest))

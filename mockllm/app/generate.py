@@ -1,0 +1,82 @@
+"""From a generation request to its reply: decode, plan, render."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mockllm.app.replies import EVENT_STREAM, JSON, Replies
+from mockllm.dialects.dialect import Context, Dialect
+from mockllm.exchange import Exchange, Reply, Request, Timeline
+from mockllm.generation.ids import Ids
+from mockllm.generation.plan import Plan
+from mockllm.generation.planner import Planner
+
+
+class Generator:
+    """Answers the generation endpoints.
+
+    Args:
+        planner: Decides what is answered, and when.
+        replies: Makes heads.
+        ids: Makes the replies' ids.
+        wall: Unix time in seconds.
+        truth_headers: Put the planned values on the wire.
+        key_header: Lower-case name of the header that keys timing draws, or None.
+        head_at_arrival: A stream's head does not wait for its first token.
+    """
+
+    def __init__(
+        self,
+        planner: Planner,
+        replies: Replies,
+        ids: Ids,
+        wall: Callable[[], float],
+        *,
+        truth_headers: bool,
+        key_header: bytes | None,
+        head_at_arrival: bool,
+    ) -> None:
+        self._planner = planner
+        self._replies = replies
+        self._ids = ids
+        self._wall = wall
+        self._truth_headers = truth_headers
+        self._key_header = key_header
+        self._head_at_arrival = head_at_arrival
+
+    def handler(self, dialect: Dialect) -> Callable[[Request, Exchange, str], Reply]:
+        """The handler of one dialect's endpoint."""
+
+        def handle(request: Request, exchange: Exchange, _rest: str) -> Reply:
+            return self._answer(dialect, request, exchange)
+
+        return handle
+
+    def _answer(self, dialect: Dialect, request: Request, exchange: Exchange) -> Reply:
+        body, asked = dialect.decode(request.body)
+        exchange.model = asked.model
+        exchange.limit_tokens = asked.limit_tokens
+        exchange.seed = asked.seed
+        exchange.stream = asked.stream
+        key = request.headers.get(self._key_header) if self._key_header is not None else None
+        plan = self._planner.plan(asked, key)
+        exchange.prompt_tokens = plan.prompt_tokens
+        exchange.cached_tokens = plan.cached_tokens
+        exchange.choices = len(plan.choices)
+        exchange.tokens = plan.completion_tokens
+        exchange.finish_reason = plan.choices[0].finish_reason
+        context = Context(self._ids(dialect.id_prefix), int(self._wall()), body, asked, plan)
+        if asked.stream:
+            lines = self._replies.lines(exchange, EVENT_STREAM) + self._truth(plan, exchange)
+            return Reply(200, lines, dialect.stream(context), head_at_arrival=self._head_at_arrival)
+        lines = self._replies.lines(exchange, JSON) + self._truth(plan, exchange)
+        whole = dialect.whole(context)
+        return Reply(200, lines, Timeline(1, lambda first, upto: [whole], plan.end_s), len(whole))
+
+    def _truth(self, plan: Plan, exchange: Exchange) -> bytes:
+        if not self._truth_headers:
+            return b""
+        return (
+            b"x-mockllm-ttft-ms: %.3f\r\nx-mockllm-itl-ms: %.3f\r\n"
+            b"x-mockllm-output-tokens: %d\r\nx-mockllm-seq: %d\r\n"
+        ) % (plan.offset_s * 1e3, plan.itl_s * 1e3, plan.completion_tokens, exchange.seq)

@@ -1,0 +1,93 @@
+"""Which handler answers a method and a path.
+
+The API's routes are served with and without `/v1`. A path is looked up as it was sent; only where
+that fails is it percent-decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+from mockllm.errors import RequestError
+from mockllm.exchange import Exchange, Reply, Request
+
+Handler = Callable[[Request, Exchange, str], Reply]
+"""`handler(request, exchange, rest)`; `rest` is what followed a prefix route's path, decoded."""
+
+
+class Route(Struct):
+    """One path. With `prefix`, also every path below it; `open` needs no API key."""
+
+    path: str
+    handlers: dict[str, Handler]
+    prefix: bool = False
+    open: bool = False
+
+    @property
+    def allow(self) -> str:
+        """Value of the `Allow` header."""
+        methods = [*self.handlers, "OPTIONS"]
+        if "GET" in self.handlers:
+            methods.insert(1, "HEAD")
+        return ", ".join(methods)
+
+
+class Router:
+    """The route table."""
+
+    def __init__(self) -> None:
+        self._exact: dict[str, Route] = {}
+        self._prefixes: list[Route] = []
+        self.routes: list[Route] = []
+
+    def add(self, route: Route, *, api: bool = False) -> None:
+        """Add a route; with `api`, its path begins with `/v1` and is served without it as well."""
+        self.routes.append(route)
+        for path in (route.path, route.path.removeprefix("/v1")) if api else (route.path,):
+            if route.prefix:
+                self._prefixes.append(Route(path, route.handlers, True, route.open))
+            else:
+                self._exact[path] = route
+
+    def find(self, target: str) -> tuple[Route, str]:
+        """The route of a request target, and the rest of the path for a prefix route.
+
+        Raises:
+            RequestError: 404.
+        """
+        route = self._exact.get(target)
+        if route is not None:
+            return route, ""
+        for route in self._prefixes:
+            if target.startswith(route.path) and len(target) > len(route.path):
+                return route, unquote(target[len(route.path) :])
+        if "%" in target:
+            route = self._exact.get(unquote(target))
+            if route is not None:
+                return route, ""
+        raise RequestError(
+            f"There is nothing at {target[:200]!r}; GET / lists the endpoints.",
+            status=404,
+            type="not_found_error",
+            code="not_found",
+        )
+
+    def handler(self, route: Route, method: str) -> Handler:
+        """The route's handler for a method; HEAD is answered by GET's.
+
+        Raises:
+            RequestError: 405 with `Allow` (RFC 9110 §15.5.6).
+        """
+        handler = route.handlers.get("GET" if method == "HEAD" else method)
+        if handler is None:
+            raise RequestError(
+                f"Method {method[:40]} is not allowed for {route.path}; allowed: {route.allow}.",
+                status=405,
+                type="invalid_request_error",
+                code="method_not_allowed",
+                headers={"allow": route.allow},
+            )
+        return handler

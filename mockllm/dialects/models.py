@@ -1,0 +1,62 @@
+"""`GET /v1/models` and `GET /v1/models/{id}`.
+
+Source: https://platform.openai.com/docs/api-reference/models; `max_model_len` and `root` as in vLLM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from mockllm.errors import RequestError
+
+
+class Models:
+    """The models that are served.
+
+    Args:
+        names: At least one.
+        created: Unix time in whole seconds.
+        max_model_len: Context length in tokens.
+    """
+
+    def __init__(self, names: Sequence[str], created: int, max_model_len: int) -> None:
+        self._cards = {
+            name: {
+                "id": name,
+                "object": "model",
+                "created": created,
+                "owned_by": "mockllm",
+                "root": name,
+                "parent": None,
+                "max_model_len": max_model_len,
+            }
+            for name in names
+        }
+
+    def list(self) -> bytes:
+        """The body that lists all."""
+        return msgspec.json.encode({"object": "list", "data": list(self._cards.values())})
+
+    def one(self, name: str) -> bytes:
+        """The body for one.
+
+        Raises:
+            RequestError: 404, there is no such model.
+        """
+        card = self._cards.get(name)
+        if card is None:
+            raise unknown_model(name)
+        return msgspec.json.encode(card)
+
+
+def unknown_model(name: str) -> RequestError:
+    """The error for a model that is not served."""
+    return RequestError(
+        f"The model {name[:200]!r} does not exist.",
+        status=404,
+        type="invalid_request_error",
+        param="model",
+        code="model_not_found",
+    )

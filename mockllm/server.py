@@ -1,0 +1,235 @@
+"""The server: sockets and a timer around the application, in the running event loop.
+
+A `Server` has no global state: several live in one process and one loop, and closing one leaves
+no task, socket or thread behind. It installs no signal handlers and sets up no logging.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from mockllm.app import App
+from mockllm.clock import Clock, SystemClock
+from mockllm.config import Config
+from mockllm.http.http11 import Limits
+from mockllm.playback import Playback
+from mockllm.protocol import Connection, Service
+from mockllm.scheduler import Item, Scheduler
+from mockllm.timer import SchedulerTimer
+
+log = logging.getLogger("mockllm.server")
+
+ACCEPTS_PER_TURN = 64
+"""asyncio accepts up to `backlog` connections in one turn of the loop; more would hold it too long."""
+BACKLOG = 4096
+"""What the kernel queues before they are accepted."""
+
+
+class Server:
+    """A mock LLM server in the running event loop.
+
+    Use it as an async context manager, or call `start` and `aclose`.
+
+    Args:
+        config: The settings; the defaults where omitted.
+        sockets: Listening or bound stream sockets to serve on, in place of `host` and `port`; the
+            server closes them.
+        clock: The clock, `SystemClock` by default.
+
+    Raises:
+        ConfigError: The tokenizer cannot be used.
+    """
+
+    def __init__(
+        self, config: Config | None = None, *, sockets: Sequence[socket.socket] = (), clock: Clock | None = None
+    ) -> None:
+        self.config = config if config is not None else Config()
+        self._clock = clock if clock is not None else SystemClock()
+        self._sockets = list(sockets)
+        self._servers: list[asyncio.Server] = []
+        self._service: Service | None = None
+        self._timer: SchedulerTimer | None = None
+        self._address: tuple[str, int] | None = None
+        self._app = App(self.config, self._clock)
+
+    # ---- where it is -------------------------------------------------------------------------
+
+    @property
+    def port(self) -> int:
+        """The TCP port in use."""
+        return self._where()[1]
+
+    @property
+    def url(self) -> str:
+        """Scheme, host and port: `http://127.0.0.1:8000`."""
+        host = self._where()[0]
+        if host in ("0.0.0.0", "::"):  # every interface: name one that a client can reach
+            host = "127.0.0.1" if host == "0.0.0.0" else "::1"
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    @property
+    def base_url(self) -> str:
+        """The same with `/v1`, as the OpenAI SDK wants it."""
+        return self.url + "/v1"
+
+    def _where(self) -> tuple[str, int]:
+        if self._address is None:
+            raise RuntimeError("the server has not been started")
+        return self._address
+
+    # ---- life cycle --------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Bind and serve.
+
+        Raises:
+            OSError: The address cannot be bound.
+        """
+        if self._service is not None:
+            raise RuntimeError("the server was started before")
+        loop = asyncio.get_running_loop()
+        if not self._sockets:
+            self._sockets = await self._bind(loop)
+        config = self.config
+        scheduler = Scheduler(self._clock.now, self._broken)
+        self._timer = SchedulerTimer(loop, scheduler, self._clock.now)
+        limits = Limits(config.max_request_line_bytes, config.max_header_bytes, config.max_body_bytes)
+        self._service = service = Service(
+            self._app, scheduler, self._timer, self._clock, limits, config.fast_parser
+        )
+        for sock in self._sockets:
+            server = await loop.create_server(lambda: Connection(service), sock=sock, backlog=ACCEPTS_PER_TURN)
+            sock.listen(BACKLOG)
+            self._servers.append(server)
+        self._address = self._sockets[0].getsockname()[:2]
+
+    async def _bind(self, loop: asyncio.AbstractEventLoop) -> list[socket.socket]:
+        port = self.config.port
+        sockets: list[socket.socket] = []
+        try:
+            for family, kind, proto, _, address in await loop.getaddrinfo(
+                self.config.host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            ):
+                sock = socket.socket(family, kind, proto)
+                sockets.append(sock)
+                sock.setblocking(False)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                sock.bind((address[0], port or (sockets[0].getsockname()[1] if len(sockets) > 1 else 0), *address[2:]))
+        except BaseException:
+            for sock in sockets:
+                sock.close()
+            raise
+        return sockets
+
+    def _broken(self, item: Item, error: Exception) -> None:
+        if isinstance(item, Playback) and isinstance(item.sink, Connection):
+            item.sink.broken(error)
+        else:
+            log.error("A timed action failed", exc_info=error)
+
+    async def aclose(self, timeout_s: float | None = None) -> None:
+        """Stop: accept no more, let running replies finish, then cut what is left. Idempotent.
+
+        Args:
+            timeout_s: How long replies may take to finish, in seconds; the setting
+                `shutdown_timeout_s` where omitted.
+        """
+        servers, self._servers = self._servers, []
+        for server in servers:
+            server.close()
+        for sock in self._sockets:
+            sock.close()
+        if self._service is not None:
+            await self._service.close(self.config.shutdown_timeout_s if timeout_s is None else timeout_s)
+        for server in servers:
+            await server.wait_closed()
+        if self._timer is not None:
+            self._timer.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class ServerThread:
+    """A server on its own event loop in its own thread, for callers that block theirs or have none.
+
+    Args:
+        config: The settings; the defaults where omitted.
+        sockets: As in `Server`.
+    """
+
+    def __init__(self, config: Config | None = None, *, sockets: Sequence[socket.socket] = ()) -> None:
+        self.server = Server(config, sockets=sockets)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def port(self) -> int:
+        """The TCP port in use."""
+        return self.server.port
+
+    @property
+    def url(self) -> str:
+        """Scheme, host and port."""
+        return self.server.url
+
+    @property
+    def base_url(self) -> str:
+        """The same with `/v1`, as the OpenAI SDK wants it."""
+        return self.server.base_url
+
+    def start(self) -> None:
+        """Start the thread and wait until the server listens.
+
+        Raises:
+            OSError: The address cannot be bound.
+        """
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, args=(self._loop,), name="mockllm", daemon=True)
+        self._thread.start()
+        try:
+            asyncio.run_coroutine_threadsafe(self.server.start(), self._loop).result()
+        except BaseException:
+            self.close()
+            raise
+
+    @staticmethod
+    def _run(loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_forever()
+        finally:
+            loop.close()
+
+    def close(self, timeout_s: float | None = None) -> None:
+        """Stop the server and its thread; see `Server.aclose`. Idempotent."""
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None:
+            return
+        self._loop = self._thread = None
+        asyncio.run_coroutine_threadsafe(self.server.aclose(timeout_s), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
