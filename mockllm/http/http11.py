@@ -59,7 +59,6 @@ class Phase(StrEnum):
     CLOSED = "closed"
 
 
-
 class Reader:
     """Turns the bytes of one connection into requests.
 
@@ -229,7 +228,8 @@ class Reader:
                 raise HttpError(
                     414, f"The request line is longer than {limits.request_line_bytes} bytes.", "request_line_too_long"
                 )
-            return self._wait()
+            self._wait()
+            return None
         stop = line_end + 1 + limits.header_bytes
         match = _HEAD_END.search(buf, max(self._scan, pos), stop)
         if match is None:
@@ -238,7 +238,8 @@ class Reader:
                     431, f"The request headers are larger than {limits.header_bytes} bytes.", "headers_too_large"
                 )
             self._scan = max(pos, size - 3)
-            return self._wait()
+            self._wait()
+            return None
         end = match.end()
         return self._begin(parse_head(bytes(buf[pos:end]), limits.header_bytes), end)
 
@@ -265,14 +266,16 @@ class Reader:
         if self._body is None:
             stop = pos + head.length
             if stop > len(buf):
-                return self._wait()
+                self._wait()
+                return None
             # A slice of a bytearray is a bytearray: through a memoryview the bytes are copied once.
             body = buf[pos:stop] if isinstance(buf, bytes) else bytes(memoryview(buf)[pos:stop])
         else:
             used = self._body.feed(bytes(memoryview(buf)[pos:]))
             if used is None:
                 self._buf, self._pos = b"", 0
-                return self._wait()
+                self._wait()
+                return None
             stop = pos + used
             body = bytes(self._body.body)
         request = Request(
