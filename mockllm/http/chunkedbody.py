@@ -1,0 +1,97 @@
+"""A chunked request body, decoded by h11, with the refusals on what h11 hides of its framing."""
+
+from __future__ import annotations
+
+import h11
+
+from mockllm.http.refusals import HttpError, check_lines
+
+# Bytes are handed to h11 in slices, because asking it how far it got copies what it holds.
+_SLICE_BYTES = 4096
+
+
+def malformed() -> HttpError:
+    """The one answer to a body whose chunks cannot be read."""
+    return HttpError(400, "Malformed chunked body.")
+
+
+def too_large(body_bytes: int) -> HttpError:
+    """The one answer to a body over the limit."""
+    return HttpError(413, f"The request body is larger than {body_bytes} bytes.", "request_too_large")
+
+
+class ChunkedBody:
+    """Decodes one body; extensions are ignored, trailers checked and dropped (RFC 9112 §7.1).
+
+    Every fault is the same 400, so that the answer does not depend on how the bytes were cut.
+
+    Args:
+        connection: h11's connection, which has parsed the head.
+        body_bytes: Limit of the decoded body.
+        framing_bytes: Limit of the bytes between the data of two chunks, and of the last line
+            with the trailers.
+    """
+
+    def __init__(self, connection: h11.Connection, body_bytes: int, framing_bytes: int) -> None:
+        self.body = bytearray()
+        self._connection = connection
+        self._body_bytes = body_bytes
+        self._framing_bytes = framing_bytes
+        self._framing = bytearray()  # raw bytes since the end of the last chunk's data
+        self._in_data = False
+
+    def feed(self, data: bytes) -> int | None:
+        """Decode further bytes.
+
+        Returns:
+            How many bytes of `data` belong to the body when it is complete, None before that.
+
+        Raises:
+            HttpError: 400 for malformed chunks, 413 over the limit.
+        """
+        for start in range(0, len(data), _SLICE_BYTES):
+            piece = data[start : start + _SLICE_BYTES]
+            left = self._feed_slice(piece)
+            if left is not None:
+                return start + len(piece) - left
+        return None
+
+    def _feed_slice(self, piece: bytes) -> int | None:
+        """Give h11 one slice; how many bytes are left over once the body is complete, or None."""
+        self._connection.receive_data(piece)
+        if not self._in_data:
+            self._framing += piece
+        while True:
+            try:
+                event = self._connection.next_event()
+            except h11.RemoteProtocolError:
+                raise malformed() from None
+            if type(event) is h11.Data:
+                self._take(event)
+            elif type(event) is h11.EndOfMessage:
+                left = len(self._connection.trailing_data[0])
+                self._check_framing(len(self._framing) - left)
+                return left
+            else:  # NEED_DATA
+                if not self._in_data and len(self._framing) > self._framing_bytes:
+                    raise malformed()
+                return None
+
+    def _take(self, event: h11.Data) -> None:
+        rest = self._connection.trailing_data[0]
+        if not self._in_data:  # `chunk_start` is lost when the chunk line came alone (h11 0.16)
+            self._check_framing(len(self._framing) - len(rest) - len(event.data))
+        self.body += event.data
+        if len(self.body) > self._body_bytes:
+            raise too_large(self._body_bytes)
+        self._in_data = not event.chunk_end
+        self._framing = bytearray(rest) if event.chunk_end else bytearray()
+
+    def _check_framing(self, size: int) -> None:
+        """Check the first `size` bytes of the raw framing, which h11 has accepted."""
+        if size > self._framing_bytes:
+            raise malformed()
+        try:
+            check_lines(self._framing[:size])
+        except HttpError:
+            raise malformed() from None

@@ -1,0 +1,108 @@
+"""A conservative recogniser of the plain heads that clients and load generators send.
+
+It accepts only what h11 with the refusals accepts, with the same result, and leaves everything
+else to them: other versions than HTTP/1.1, other targets than plain paths, repeated headers,
+transfer codings, expectations, tabs and non-ASCII bytes in values, anything malformed.
+
+A header line that was seen before costs one dictionary look-up; most lines of a client repeat
+from request to request, and the ones that do not (ids, traces, lengths) are parsed one by one.
+The memo holds lines that passed every check, so that a line found there needs none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from mockllm.http.refusals import is_host, tokens
+
+_MEMO_LINES = 1024
+_MEMO_LINE_BYTES = 256
+
+_TOKEN = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PRINTABLE = bytes(range(0x20, 0x7F))
+_REQUEST_LINE = re.compile(rb"([-!#$%&'*+.^_`|~0-9a-zA-Z]+) (/[!\"$-~]*) HTTP/1\.1")  # "!" to "~", "#" excepted
+_MAX_LENGTH_DIGITS = 18
+_LEFT_TO_H11 = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
+
+
+class _NotPlainError(Exception):
+    """Left to h11."""
+
+
+class _Memo(dict[bytes, tuple[bytes, bytes]]):
+    """Header lines seen lately, parsed; a missing one is parsed, and kept unless it is long."""
+
+    def __missing__(self, line: bytes) -> tuple[bytes, bytes]:
+        name, colon, value = line.partition(b":")
+        if not colon or not name or name.translate(None, _TOKEN) or value.translate(None, _PRINTABLE):
+            raise _NotPlainError
+        pair = (name.lower(), value.strip(b" "))
+        _check(*pair)
+        if len(line) <= _MEMO_LINE_BYTES:
+            if len(self) >= _MEMO_LINES:
+                self.clear()
+            self[line] = pair
+        return pair
+
+
+class _RequestLines(dict[bytes, tuple[str, str, str]]):
+    """Request lines seen lately, as method, path and query."""
+
+    def __missing__(self, line: bytes) -> tuple[str, str, str]:
+        match = _REQUEST_LINE.fullmatch(line)
+        if match is None or match[1] == b"CONNECT":
+            raise _NotPlainError
+        path, _, query = match[2].decode("ascii").partition("?")
+        parts = (match[1].decode("ascii"), path, query)
+        if len(line) <= _MEMO_LINE_BYTES:
+            if len(self) >= _MEMO_LINES:
+                self.clear()
+            self[line] = parts
+        return parts
+
+
+def _check(name: bytes, value: bytes) -> None:
+    """Pass only values that mean what they seem to mean."""
+    if name in _LEFT_TO_H11:
+        raise _NotPlainError
+    if name == b"content-length":
+        if not value.isdigit() or len(value) > _MAX_LENGTH_DIGITS:
+            raise _NotPlainError
+    elif name == b"host" and not is_host(value):
+        raise _NotPlainError
+
+
+def recogniser() -> Callable[[bytes], tuple[str, str, str, dict[bytes, bytes], int, bool] | None]:
+    """A recogniser with a memo of its own, bounded to about half a megabyte."""
+    header = _Memo().__getitem__
+    request_line = _RequestLines().__getitem__
+
+    def recognise(head: bytes) -> tuple[str, str, str, dict[bytes, bytes], int, bool] | None:
+        """Parse a head.
+
+        Args:
+            head: From the first byte of the request line up to, without, the blank line and the
+                line end before it.
+
+        Returns:
+            Method, path, query, headers, length of the body and keep-alive; None for what is left to h11.
+        """
+        lines = head.split(b"\r\n")
+        try:
+            method, target, query = request_line(lines[0])
+            del lines[0]
+            headers = dict(map(header, lines))
+        except _NotPlainError:
+            return None
+        if len(headers) != len(lines) or b"host" not in headers:
+            return None
+        keep_alive = True
+        if (options := headers.get(b"connection")) is not None and options != b"keep-alive":
+            keep_alive = b"close" not in tokens(options)
+        return method, target, query, headers, int(headers.get(b"content-length", 0)), keep_alive
+
+    return recognise
+
+
+recognise = recogniser()
