@@ -27,6 +27,11 @@ def derive(key: bytes, purpose: bytes) -> bytes:
     return blake2b(purpose, digest_size=KEY_BYTES, key=key).digest()
 
 
+def octets(key: bytes, count: int) -> bytes:
+    """`count` uniform bytes; `octets(k, n)` begins `octets(k, n + 1)`."""
+    return shake_128(key).digest(count)
+
+
 def u16s(key: bytes, count: int) -> Sequence[int]:
     """`count` uniform integers in 0…65535; `u16s(k, n)` begins `u16s(k, n + 1)`."""
     raw = shake_128(key).digest(2 * count)

@@ -27,6 +27,7 @@ _RUNS = (
 )
 LOWER_ENDINGS = {ending: i for i, ending in enumerate(ENDINGS_ANY_CASE + ENDINGS_LOWER_CASE)}
 CAPITALISED_ENDINGS = {ending: i for i, ending in enumerate(ENDINGS_OF_SIX + ENDINGS_ANY_CASE)}
+_STEMS: int = 26**STEM
 _RUN_NUMBERS = {run: i for i, run in enumerate(_RUNS)}
 _DIGITS_OF_26 = str.maketrans(_LOWER + string.ascii_uppercase, (string.digits + _LOWER)[:26] * 2)
 _MARK_NUMBERS = {mark: i for i, mark in enumerate(_MARKS)}
@@ -41,6 +42,12 @@ class _Block(NamedTuple):
     alphabet: str
     length: int
     endings: tuple[str, ...]
+
+
+def _power(base: int, exponent: int) -> int:
+    """`base ** exponent`, which is an int here, for the type checker."""
+    result: int = base**exponent
+    return result
 
 
 def _lay_out() -> tuple[list[_Block], int]:
@@ -62,7 +69,7 @@ def _lay_out() -> tuple[list[_Block], int]:
         for space in (False, True)[: 1 + spaced]:
             for length in lengths:
                 blocks.append(_Block(base, space, kind, alphabet, length, endings))
-                base += len(alphabet) ** length * len(endings)
+                base += _power(len(alphabet), length) * len(endings)
     return blocks, base
 
 
@@ -88,7 +95,7 @@ def pack(token: str) -> int:
             return base + int(body.translate(_DIGITS_OF_26), 26)
         base = _BASE_OF["capitalised ending" if capitalised else "lower ending", space, STEM]
         ending = (CAPITALISED_ENDINGS if capitalised else LOWER_ENDINGS)[body[STEM:]]
-        return base + ending * 26**STEM + int(body[:STEM].translate(_DIGITS_OF_26), 26)
+        return base + ending * _STEMS + int(body[:STEM].translate(_DIGITS_OF_26), 26)
     if "A" <= last <= "Z":
         # A single capital goes with the capitalised words: "upper" begins at two.
         kind = "upper" if length > 1 else "capitalised"
@@ -119,7 +126,7 @@ def unpack(token_id: int) -> str:
         raise ValueError(f"token id {token_id} is outside the vocabulary (0 to {VOCAB_SIZE - 1})")
     block = _BLOCKS[bisect_right(_BASES, token_id) - 1]
     radix = len(block.alphabet)
-    ending, number = divmod(token_id - block.base, radix**block.length)
+    ending, number = divmod(token_id - block.base, _power(radix, block.length))
     letters = []
     for _ in range(block.length):
         number, letter = divmod(number, radix)
