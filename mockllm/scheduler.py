@@ -112,24 +112,27 @@ class Scheduler:
         Returns:
             The next deadline, which has already come if the time did not suffice; None for none.
         """
-        now = self._now
         instants = self._instants
-        t = now()
+        t = self._now()
         stop = t + BUDGET_S
-        while instants and instants[0] <= t:
-            when = heappop(instants)
-            bucket = self._buckets.pop(when)
-            for index, item in enumerate(bucket):
-                if item.slot != when:  # cancelled since the instant came
-                    continue
-                self._fire(item, t)
-                t = now()
-                if t > stop:
-                    self._put_back(when, bucket[index + 1 :])
-                    break
+        while instants and instants[0] <= t <= stop:
+            t = self._serve(heappop(instants), t, stop)
         if t - self._window_from >= WINDOW_S:
             self._choose_slot(t)
         return instants[0] if instants else None
+
+    def _serve(self, when_s: float, t: float, stop: float) -> float:
+        """Fire the items of one instant until `stop`; returns the time after the last."""
+        bucket = self._buckets.pop(when_s)
+        for index, item in enumerate(bucket):
+            if item.slot != when_s:  # cancelled since the instant came
+                continue
+            self._fire(item, t)
+            t = self._now()
+            if t > stop:
+                self._put_back(when_s, bucket[index + 1 :])
+                break
+        return t
 
     def _fire(self, item: Item, now: float) -> None:
         item.slot = 0.0
