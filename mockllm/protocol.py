@@ -16,7 +16,7 @@ from mockllm.app import App
 from mockllm.clock import Clock
 from mockllm.exchange import End, Exchange, Reply, Request
 from mockllm.http.framing import LAST_CHUNK, Date, chunked, status_line
-from mockllm.http.http11 import CONTINUE, HttpError, Limits, Reader
+from mockllm.http.http11 import Continue, HttpError, Limits, Reader
 from mockllm.playback import Playback
 from mockllm.scheduler import Item, Scheduler
 
@@ -188,7 +188,7 @@ class Connection(asyncio.Protocol):
                 break
             if request is None:
                 break
-            if request is CONTINUE:
+            if isinstance(request, Continue):
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
                 continue
             self._answer(request)
@@ -210,7 +210,7 @@ class Connection(asyncio.Protocol):
     def _refuse(self, error: HttpError) -> None:
         """Answer bytes that are no request; nothing after them is read."""
         now = self._now()
-        request = Request(error.method or "GET", error.target or "", "", {}, b"", now, now, keep_alive=False)
+        request = Request("", "", "", {}, b"", now, now, keep_alive=False)
         exchange = self._service.app.exchange(request)
         self._play(request, self._service.app.refusal(error, exchange), exchange)
 

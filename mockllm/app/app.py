@@ -25,7 +25,7 @@ from mockllm.generation.content import TextSource
 from mockllm.generation.ids import Ids
 from mockllm.generation.latency import Latency
 from mockllm.generation.planner import Planner
-from mockllm.generation.tokens import load_tokenizer
+from mockllm.generation.tokens import BuiltinTokenizer
 from mockllm.version import VERSION
 
 log = logging.getLogger("mockllm.app")
@@ -52,7 +52,7 @@ class App:
         self._seq = 0
         self._ids = Ids()
         self._replies = Replies(config.cors)
-        self.tokenizer = load_tokenizer(config.processor)
+        self.tokenizer = BuiltinTokenizer()
         planner = Planner(
             self.tokenizer,
             TextSource(self.tokenizer),
