@@ -8,7 +8,7 @@ import h11
 import pytest
 
 from mockllm.exchange import Request
-from mockllm.http.http11 import Continue, HttpError, Limits, Phase, Reader
+from mockllm.http.http11 import CONTINUE, Continue, HttpError, Limits, Phase, Reader
 
 GET = b"GET /v1/models HTTP/1.1\r\n"
 POST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
@@ -290,6 +290,25 @@ def test_a_large_body_is_refused_before_it_is_read(length: bytes, expect: bytes)
     assert refusal(POST + expect + b"Content-Length: " + length + b"\r\n\r\n") == 413
 
 
+@pytest.mark.parametrize(
+    ("raw", "named"),
+    [
+        (POST + b"Content-Length: 51\r\n\r\n", ("POST", "/v1/chat/completions")),
+        (CHUNKED + b"x\r\n", ("POST", "/v1/chat/completions")),
+        (b"GET /a?b HTTP/1.1\r\nHost: a b\r\n\r\n", ("GET", "/a")),
+        (b"PRI * HTTP/2.0\r\n\r\n", ("PRI", "*")),
+        (b"nonsense\r\n\r\n", ("", "")),
+    ],
+)
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_refusal_names_the_request(raw: bytes, named: tuple[str, str], fast: bool) -> None:
+    reader = Reader(SMALL, fast=fast)
+    reader.feed(raw, 0.0)
+    with pytest.raises(HttpError) as refused:
+        reader.next()
+    assert (refused.value.method, refused.value.target) == named
+
+
 def test_the_times_of_first_and_last_byte() -> None:
     raw = POST + b"Content-Length: 3\r\n\r\nabc"
     for fast in (True, False):
@@ -319,7 +338,7 @@ def test_pipelined_requests_that_wait_keep_their_own_times() -> None:
 def test_continue_is_asked_for_once_and_only_before_the_body_begins() -> None:
     head = POST + b"Content-Length: 3\r\nExpect: 100-Continue\r\n\r\n"
     reader = Reader(SMALL)
-    assert play(reader, [head]) == [Continue()]
+    assert play(reader, [head]) == [CONTINUE]
     assert reader.phase is Phase.BODY
     (got,) = play(reader, [b"a", b"bc"])
     assert isinstance(got, Request)

@@ -12,7 +12,8 @@ falls at a byte that the stream itself determines.
 from __future__ import annotations
 
 import re
-from enum import StrEnum
+from enum import Enum, StrEnum
+from typing import Final
 
 from msgspec import Struct
 
@@ -22,9 +23,10 @@ from mockllm.http.fasthead import recognise
 from mockllm.http.head import CHUNKED, Head, parse_head
 from mockllm.http.refusals import HttpError
 
-__all__ = ["Continue", "HttpError", "Limits", "Phase", "Reader"]
+__all__ = ["CONTINUE", "Continue", "HttpError", "Limits", "Phase", "Reader"]
 
 _HEAD_END = re.compile(rb"\n\r?\n")  # h11's rule; a head that ends without CR is refused as a whole
+_REQUEST_LINE_START = re.compile(rb"([-!#$%&'*+.^_`|~0-9a-zA-Z]{1,32}) ([!-\"$->@-~]{1,512})[ ?#]")
 _TOKEN_CHARS = frozenset(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _TLS_HANDSHAKE = 0x16  # first byte of every TLS hello (RFC 8446 §5.1)
 _NO_REQUEST = "This is no HTTP request."
@@ -46,8 +48,13 @@ class Limits(Struct, frozen=True):
     body_bytes: int = 33554432
 
 
-class Continue(Struct, frozen=True):
+class Continue(Enum):
     """The client holds the body back until it is told `100 Continue` (RFC 9110 §10.1.1)."""
+
+    AWAITED = "100-continue"
+
+
+CONTINUE: Final = Continue.AWAITED
 
 
 class Phase(StrEnum):
@@ -168,7 +175,7 @@ class Reader:
         """The next whole request.
 
         Returns:
-            A `Request`; a `Continue` once, when the client waits for it; None when more bytes
+            A `Request`; `CONTINUE` once, when the client waits for it; None when more bytes
             are needed.
 
         Raises:
@@ -185,7 +192,7 @@ class Reader:
                 start = end + 4
                 stop = start + length
                 if stop > len(buf) or length > self._limits.body_bytes or not keep_alive:
-                    return self._begin(
+                    return self._next_plain(
                         Head(method, target, query, headers, length, False, keep_alive, False, None), start
                     )
                 body = buf[start:stop] if type(buf) is bytes else bytes(memoryview(buf)[start:stop])
@@ -200,11 +207,18 @@ class Reader:
                     stop = 0
                 self._pos = self._scan = stop
                 return Request(method, target, query, headers, body, first_s, arrival_s)
+        return self._next_plain(None, 0)
+
+    def _next_plain(self, head: Head | None, start: int) -> Request | Continue | None:
+        """Go on with the head or the body, or with a recognised `head` that ends at `start`."""
         try:
+            if head is not None:
+                return self._begin(head, start)
             if self._head is not None:
                 return self._read_body(self._head)
             return self._read_head()
-        except HttpError:
+        except HttpError as error:
+            self._name_request(error)
             self._close()
             raise
 
@@ -247,7 +261,6 @@ class Reader:
         """Go on to the body of a head that ends at `start`."""
         body_bytes = self._limits.body_bytes
         if head.length > body_bytes:
-            self._close()
             raise too_large(body_bytes)
         if not self._waiting:
             self._first_s = self._time_at(self._pos)
@@ -257,7 +270,7 @@ class Reader:
             self._body = ChunkedBody(head.connection, body_bytes, self._limits.header_bytes)
         if head.awaits_continue and start == len(self._buf):
             self._wait()
-            return Continue()
+            return CONTINUE
         return self._read_body(head)
 
     def _read_body(self, head: Head) -> Request | None:
@@ -294,6 +307,13 @@ class Reader:
         else:
             self._close()
         return request
+
+    def _name_request(self, error: HttpError) -> None:
+        """Tell who reports the refusal which request it was, as far as that can be read."""
+        if self._head is not None:
+            error.method, error.target = self._head.method, self._head.target
+        elif (match := _REQUEST_LINE_START.match(self._buf, self._pos)) is not None:
+            error.method, error.target = match[1].decode("ascii"), match[2].decode("ascii")
 
     def _advance(self, stop: int) -> None:
         """The request that ended at `stop` is out; what follows is the next one's."""

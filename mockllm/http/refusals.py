@@ -46,10 +46,16 @@ class HttpError(RequestError):
         status: 400 to 599.
         message: One sentence for a person.
         code: The API's machine-readable code.
+
+    Attributes:
+        method: As far as the request line could be read, else "".
+        target: The same, without the query.
     """
 
     def __init__(self, status: int, message: str, code: str = "invalid_request") -> None:
         super().__init__(message, status=status, code=code)
+        self.method = ""
+        self.target = ""
 
 
 _LONE_CR_OR_LF = re.compile(rb"(?<!\r)\n|\r(?!\n)")
