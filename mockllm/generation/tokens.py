@@ -98,14 +98,11 @@ class BuiltinTokenizer:
             end = start + _STRETCH
             # No token reaches over the gap between a word and the space after it.
             gap = text.rfind(" ", start + 1, end)
-            if gap > 0 and not text[gap - 1].isspace():
-                total += _count(text[start:gap])
-                start = gap
-            else:
-                # Only the last two tokens may depend on what follows.
-                tokens = self.pieces(text[start:end])[:-2]
-                total += len(tokens)
-                start += sum(map(len, tokens))
+            if gap < 0 or text[gap - 1].isspace():
+                # Elsewhere a cut can change the last token before it, and no other.
+                gap = end - len(_find_all(text[start:end])[-1])
+            total += _count(text[start:gap])
+            start = gap
         return total + _count(text[start:] if start else text)
 
     def encode(self, text: str) -> list[int]:
