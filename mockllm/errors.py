@@ -35,14 +35,15 @@ class UnknownSettingError(ConfigError):
 
     Args:
         name: What the operator wrote.
-        value: What was given for it.
+        value: What was given for it, or None.
         nearest: The existing name most like it, or None.
     """
 
     def __init__(self, name: str, value: object, nearest: str | None) -> None:
-        super().__init__(name, value, f"{nearest}" if nearest else "the settings that --help lists")
+        super().__init__(name, value, nearest or "a setting that --help lists")
+        given = "" if value is None else f" (given {value!r})"
         hint = f"did you mean {nearest}?" if nearest else "--help lists all settings"
-        self.args = (f"{name}: there is no such setting (given {value!r}); {hint}",)
+        self.args = (f"{name}: there is no such setting{given}; {hint}",)
 
 
 class RequestError(MockLLMError):

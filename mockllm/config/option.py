@@ -8,7 +8,8 @@ and from that field an `Option` derives its flag (`--ttft-ms`), its environment 
 (`MOCKLLM_TTFT_MS`), its key in the configuration file (`ttft_ms`), its line in `--help` and
 what an error message says is allowed. Fields may be numbers, texts, booleans and literals, any
 of them `| None`; `tuple[X, ...]` is a repeatable flag, `dict[str, X]` a table, and X may be a
-struct or a tagged union of structs.
+struct or a tagged union of structs. `setting(…)` stands on the whole field, and what bounds an
+element on the element: `Annotated[tuple[Annotated[int, Meta(ge=1)], ...], setting(…)]`.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def _option(field: str, hint: Any, default: Any) -> Option:
     container = get_origin(_bare(plain))
     kind: Kind = "value"
     value_type = plain
-    if container is tuple:
+    if container is tuple and get_args(_bare(plain))[-1] is ...:
         kind, value_type = "list", get_args(_bare(plain))[0]
     elif container is dict:
         kind, value_type = "table", get_args(_bare(plain))[1]
@@ -188,7 +189,7 @@ def _bounds(hint: Any) -> str:
     low, high = (next((getattr(m, side) for m in metas if getattr(m, side) is not None), None) for side in ("ge", "le"))
     if low is not None and high is not None:
         return f" from {low} to {high}"
-    signs = (("ge", "≥"), ("gt", ">"), ("le", "≤"), ("lt", "<"))
+    signs = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"))
     bounds = [f" {sign} {getattr(m, side)}" for side, sign in signs for m in metas if getattr(m, side) is not None]
     return " and".join(bounds)
 
@@ -197,8 +198,8 @@ def _metavar(kind: Kind, value_type: Any) -> str:
     bare = _bare(value_type)
     if get_origin(bare) is Literal:
         return "|".join(map(str, get_args(bare)))
-    known = {int: "N", float: "X", str: "TEXT"}.get(bare, "KEY=VALUE,…")
-    return f"NAME={known},…" if kind == "table" else known
+    known = {int: "N", float: "X", str: "TEXT"}.get(bare, "KEY=VALUE,...")
+    return f"NAME={known},..." if kind == "table" else known
 
 
 def _bare(hint: Any) -> Any:

@@ -61,7 +61,7 @@ class Config(Settings, frozen=True, kw_only=True):
         Annotated[
             float,
             setting(
-                "Mean time of a whole (not streamed) reply, in seconds, in place of TTFT + ΣITL.",
+                "Mean time of a whole (not streamed) reply, in seconds, in place of TTFT plus the sum of ITLs.",
                 group=TIMING,
                 ge=0,
                 guidellm=True,
@@ -128,7 +128,7 @@ class Config(Settings, frozen=True, kw_only=True):
 
     # Truth
     truth_headers: Annotated[
-        bool, setting("Send the planned timing and length as x-mockllm-… headers.", group=TRUTH)
+        bool, setting("Send the planned timing and length as x-mockllm-* headers.", group=TRUTH)
     ] = True
     lateness_budget_ms: Annotated[
         float,

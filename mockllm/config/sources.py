@@ -20,7 +20,7 @@ CONFIG_FILE = Option(
     field="config",
     name="config",
     group="Server",
-    help="TOML file with settings, named as the flags are, with underscores: ttft_ms = 50.",
+    help="TOML file with settings; its keys are the flags with underscores, such as ttft_ms.",
     kind="value",
     type=str,
     value_type=str,
@@ -71,11 +71,15 @@ def load(
     return settings(**values)
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name most like a misspelt one; None when none is."""
+def nearest(name: str, known: Iterable[str], prefix: str = "") -> str | None:
+    """The known name most like a misspelt one; None when none is.
+
+    All begin with the prefix, which is not compared: it would make any two of them look alike.
+    """
     import difflib  # 2 ms to import, and only ever needed on the way out
 
-    return next(iter(difflib.get_close_matches(name, list(known), n=1)), None)
+    bare = [other.removeprefix(prefix) for other in known]
+    return next((prefix + match for match in difflib.get_close_matches(name.removeprefix(prefix), bare, n=1)), None)
 
 
 def _from_environment(known: Mapping[str, Option], environ: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
@@ -87,7 +91,7 @@ def _from_environment(known: Mapping[str, Option], environ: Mapping[str, str]) -
         if _SERVICE_LINK.fullmatch(variable) and (option is None or _SERVICE_ADDRESS.fullmatch(text)):
             continue
         if option is None:
-            raise UnknownSettingError(variable, text, nearest(variable, [*by_env, CONFIG_FILE.env]))
+            raise UnknownSettingError(variable, text, nearest(variable, [*by_env, CONFIG_FILE.env], ENV_PREFIX))
         yield option.field, _read_variable(option, text, variable)
 
 

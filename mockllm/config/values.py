@@ -59,12 +59,14 @@ def read(option: Option, texts: Sequence[str], name: str) -> Any:
 
     Args:
         option: The setting.
-        texts: One text, or for a list one per element.
+        texts: For a list or table one text per element; otherwise the last one counts.
         name: The setting as its source calls it, for the error.
 
     Raises:
         ConfigError: A text cannot be read, or its value is not allowed.
     """
+    if option.kind not in ("list", "table"):
+        texts = texts[-1:]
     given = texts[0] if len(texts) == 1 else list(texts)
     if option.optional and len(texts) == 1 and texts[0].strip().lower() == "none":
         return None
@@ -117,7 +119,7 @@ def _plain(option: Option, texts: Sequence[str]) -> Any:
         for text in texts:
             pairs |= _pairs(text)
         return pairs
-    return _element(option, texts[-1])
+    return _element(option, texts[0])
 
 
 def _element(option: Option, text: str) -> Any:

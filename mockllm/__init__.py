@@ -1,0 +1,55 @@
+"""mockllm: a mock LLM server that works as a measuring instrument.
+
+async with mockllm.Server(mockllm.Config(ttft_ms=50, port=0)) as server:
+    client = openai.AsyncOpenAI(base_url=server.base_url, api_key="any")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .version import VERSION
+
+if TYPE_CHECKING:
+    from .clock import FakeClock, SystemClock
+    from .config import Config
+    from .errors import ConfigError, ConversionError, MockLLMError, RequestError
+
+__version__ = VERSION
+
+# What is imported from where, when it is first asked for: `import mockllm` alone stays in the low
+# milliseconds.
+_HOMES = {
+    "Config": "config",
+    "ConfigError": "errors",
+    "ConversionError": "errors",
+    "FakeClock": "clock",
+    "MockLLMError": "errors",
+    "RequestError": "errors",
+    "SystemClock": "clock",
+}
+
+__all__ = [
+    "Config",
+    "ConfigError",
+    "ConversionError",
+    "FakeClock",
+    "MockLLMError",
+    "RequestError",
+    "SystemClock",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    value: object = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

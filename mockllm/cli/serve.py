@@ -1,0 +1,51 @@
+"""`python -m mockllm serve`: from the command line to settings."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..config import Config, load
+from ..errors import ConfigError
+from .parser import read_flags
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serve until a signal says stop.
+
+    Args:
+        argv: The arguments after the command.
+
+    Returns:
+        The exit code: 0 stopped as asked, 1 could not start or was cut short.
+
+    Raises:
+        ConfigError: A setting cannot be used.
+    """
+    config = read_config(argv, os.environ)
+    set_up_logging(config.log_level)
+    from .run import run  # imports the server: a wrong flag is answered without waiting for it
+
+    return run(config)
+
+
+def read_config(argv: Sequence[str], environ: Mapping[str, str]) -> Config:
+    """The settings of this start, from all their sources.
+
+    Raises:
+        ConfigError: A setting cannot be used.
+    """
+    flags = read_flags(Config, argv)
+    config = load(Config, flags=flags, environ=environ, read_file=lambda path: Path(path).read_bytes())
+    if config.workers > 1:
+        raise ConfigError("workers", config.workers, "1; several processes are not supported yet")
+    return config
+
+
+def set_up_logging(level: str) -> None:
+    """Log to stderr: ours from `level` on, other libraries' from warnings on."""
+    number = logging.getLevelNamesMapping()[level.upper()]
+    logging.basicConfig(level=max(number, logging.WARNING), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("mockllm").setLevel(number)

@@ -1,0 +1,113 @@
+"""The command line up to the start of the server: flags, help, and what is said when one is wrong."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from mockllm import __version__
+from mockllm.cli import COMMANDS, main
+from mockllm.cli.parser import read_flags
+from mockllm.cli.serve import read_config
+from mockllm.config import CONFIG_FILE, Config, options
+
+OPTIONS = (CONFIG_FILE, *options(Config))
+
+
+@pytest.fixture(autouse=True)
+def _a_wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def shown(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    """What a command line prints that prints and exits."""
+    with pytest.raises(SystemExit) as caught:
+        main(argv)
+    assert caught.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_flags_give_their_texts() -> None:
+    argv = ["--ttft-ms", "50", "--seed=-5", "--no-cors", "--access-log", "--port", "1", "--port", "2"]
+    assert read_flags(Config, argv) == {
+        "ttft_ms": ["50"],
+        "seed": ["-5"],
+        "cors": ["false"],
+        "access_log": ["true"],
+        "port": ["1", "2"],
+    }
+
+
+def test_a_flag_wins_over_the_environment() -> None:
+    assert read_config(["--seed", "1"], {"MOCKLLM_SEED": "2", "MOCKLLM_ITL_MS": "3"}) == Config(seed=1, itl_ms=3)
+
+
+@pytest.mark.parametrize("command", [[], ["serve"]])
+def test_help_shows_every_flag_with_its_default_on_lines_of_a_page(
+    capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    text = shown(capsys, *command, "--help")
+    entries = re.split(r"\n(?=  -)", text)
+    for option in OPTIONS:
+        entry = next(entry for entry in entries if re.match(rf"  {option.flag}[, \n]", entry))
+        assert f"(default: {option.default_text})" in entry
+        assert " ".join(option.help.split()) in " ".join(entry.split())
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.isascii()
+
+
+def test_help_has_a_heading_for_each_group_once(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, "--help")
+    headings = re.findall(r"^(\w[\w ]*):$", text, re.MULTILINE)
+    assert headings == [*dict.fromkeys(option.group for option in OPTIONS), "About"]
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, "--version") == f"mockllm {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--port", "x"], "--port: 'x' is not valid; allowed: a whole number from 0 to 65535"),
+        (["--ttft-ms", "-1"], "--ttft-ms: '-1' is not valid; allowed: a finite number >= 0"),
+        (["serve", "--ttft-ms=-1"], "--ttft-ms: '-1' is not valid; allowed: a finite number >= 0"),
+        (["--port"], "--port needs a value; allowed: a whole number from 0 to 65535"),
+        (["--cors=yes"], "--cors takes no value; allowed: --cors or --no-cors"),
+        (["--ttft", "5"], "--ttft: there is no such setting; did you mean --ttft-ms?"),
+        (["--itl_ms=5"], "--itl_ms: there is no such setting (given '5'); did you mean --itl-ms?"),
+        (["--no-core"], "--no-core: there is no such setting; did you mean --no-cors?"),
+        (["-p", "5"], "-p: there is no such setting; --help lists all settings"),
+        (["serve", "8000"], "command line: '8000' is not valid; allowed: flags, each before its value: --port 8000"),
+        (["--help=3"], "-h takes no value; allowed: --help or --version"),
+        (["--workers", "2"], "workers: 2 is not valid; allowed: 1; several processes are not supported yet"),
+        (["start"], f"command: 'start' is not valid; allowed: {' or '.join(COMMANDS)}"),
+        (
+            ["--config", "/no/such.toml"],
+            "--config: '/no/such.toml' is not valid; allowed: a readable TOML file (No such file or directory)",
+        ),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], argv: list[str], message: str
+) -> None:
+    assert main(argv) == 2
+    printed = capsys.readouterr()
+    assert printed.err == f"mockllm: {message}\n"
+    assert printed.out == ""
+
+
+def test_a_wrong_variable_is_one_line_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOCKLLM_ITL_MS", "-1")
+    assert main([]) == 2
+    assert capsys.readouterr().err == "mockllm: MOCKLLM_ITL_MS: '-1' is not valid; allowed: a finite number >= 0\n"
+
+
+def test_every_command_is_there() -> None:
+    import importlib
+
+    for module in COMMANDS.values():
+        assert callable(importlib.import_module(module).main)
