@@ -6,10 +6,9 @@ async with mockllm.Server(mockllm.Config(ttft_ms=50, port=0)) as server:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .version import VERSION
 
+TYPE_CHECKING = False  # as type checkers know it by name; importing `typing` for it would take 6 of 7 ms
 if TYPE_CHECKING:
     from .clock import FakeClock, SystemClock
     from .config import Config
