@@ -6,13 +6,14 @@ async with mockllm.Server(mockllm.Config(ttft_ms=50, port=0)) as server:
 
 from __future__ import annotations
 
-from .version import VERSION
+from mockllm.version import VERSION
 
 TYPE_CHECKING = False  # as type checkers know it by name; importing `typing` for it would take 6 of 7 ms
 if TYPE_CHECKING:
-    from .clock import FakeClock, SystemClock
-    from .config import Config
-    from .errors import ConfigError, ConversionError, MockLLMError, RequestError
+    from mockllm.clock import FakeClock, SystemClock
+    from mockllm.config import Config
+    from mockllm.errors import ConfigError, ConversionError, MockLLMError, RequestError
+    from mockllm.server import Server, ServerThread
 
 __version__ = VERSION
 
@@ -25,6 +26,8 @@ _HOMES = {
     "FakeClock": "clock",
     "MockLLMError": "errors",
     "RequestError": "errors",
+    "Server": "server",
+    "ServerThread": "server",
     "SystemClock": "clock",
 }
 
@@ -35,6 +38,8 @@ __all__ = [
     "FakeClock",
     "MockLLMError",
     "RequestError",
+    "Server",
+    "ServerThread",
     "SystemClock",
     "__version__",
 ]
@@ -45,7 +50,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    value: object = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    value: object = getattr(importlib.import_module(f"mockllm.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 

@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from ..errors import ConfigError
+from mockllm.errors import ConfigError
 
 DEFAULT = "serve"
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from ..config import CONFIG_FILE, Option, Settings, nearest, options
-from ..errors import ConfigError, UnknownSettingError
-from ..version import VERSION
+from mockllm.config import CONFIG_FILE, Option, Settings, nearest, options
+from mockllm.errors import ConfigError, UnknownSettingError
+from mockllm.version import VERSION
 
 _EPILOG = """\
 Every setting may also be given as an environment variable (--ttft-ms as MOCKLLM_TTFT_MS) or as a

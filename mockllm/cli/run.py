@@ -8,9 +8,9 @@ import gc
 import signal
 import sys
 
-from ..config import Config
-from ..server import Server
-from ..version import VERSION
+from mockllm.config import Config
+from mockllm.server import Server
+from mockllm.version import VERSION
 
 OK, FAILED = 0, 1
 

@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..config import Config, load
-from ..errors import ConfigError
-from .parser import read_flags
+from mockllm.cli.parser import read_flags
+from mockllm.config import Config, load
+from mockllm.errors import ConfigError
 
 
 def main(argv: Sequence[str]) -> int:
@@ -26,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
     """
     config = read_config(argv, os.environ)
     set_up_logging(config.log_level)
-    from .run import run  # imports the server: a wrong flag is answered without waiting for it
+    from mockllm.cli.run import run  # imports the server: a wrong flag is answered without waiting for it
 
     return run(config)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .option import Option, options, setting
-from .settings import Config
-from .sources import CONFIG_FILE, load, nearest
-from .values import Settings
+from mockllm.config.option import Option, options, setting
+from mockllm.config.settings import Config
+from mockllm.config.sources import CONFIG_FILE, load, nearest
+from mockllm.config.values import Settings
 
 __all__ = ["CONFIG_FILE", "Config", "Option", "Settings", "load", "nearest", "options", "setting"]

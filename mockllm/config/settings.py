@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from .option import setting
-from .values import Settings
+from mockllm.config.option import setting
+from mockllm.config.values import Settings
 
 _INT64 = {"ge": -(2**63), "le": 2**63 - 1}
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..errors import ConfigError, UnknownSettingError
-from .option import ENV_PREFIX, Option, options
-from .values import Settings, check, read, split_list
+from mockllm.config.option import ENV_PREFIX, Option, options
+from mockllm.config.values import Settings, check, read, split_list
+from mockllm.errors import ConfigError, UnknownSettingError
 
 S = TypeVar("S", bound=Settings)
 

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from ..errors import ConfigError
-from .option import Option, options
+from mockllm.config.option import Option, options
+from mockllm.errors import ConfigError
 
 _SWITCH_WORDS = {
     "true": True,
