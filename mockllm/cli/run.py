@@ -66,6 +66,7 @@ async def _serve(config: Config) -> int:
     if not closing.done():
         closing.cancel()
         await asyncio.wait([closing])
+        await server.aclose(0)
         print("mockllm: a second signal: stopped without waiting", file=sys.stderr)
         return FAILED
     closing.result()

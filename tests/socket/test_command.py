@@ -63,6 +63,46 @@ def test_it_prints_one_line_serves_and_stops_cleanly(number: signal.Signals, com
     assert (process.returncode, out, err) == (0, "", "")
 
 
+def streaming(port: int) -> socket.socket:
+    """A client whose stream's head has come."""
+    body = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"hello"}]}'
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+    client = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S)
+    client.sendall(head.encode() + body)
+    assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+    return client
+
+
+def port_of(process: subprocess.Popen[str]) -> int:
+    match = re.search(r":(\d+)/v1", first_line(process))
+    assert match
+    return int(match[1])
+
+
+def test_a_signal_lets_running_streams_finish() -> None:
+    with mockllm("--port", "0", "--ttft-ms", "300", "--itl-ms", "1", "--output-tokens", "5") as process:
+        with streaming(port_of(process)) as client:
+            process.send_signal(signal.SIGTERM)
+            received = b"".join(iter(lambda: client.recv(4096), b""))
+        out, err = process.communicate(timeout=TIMEOUT_S)
+    assert b"data: [DONE]" in received
+    assert received.endswith(b"0\r\n\r\n")
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_a_second_signal_ends_at_once() -> None:
+    argv = ("--port", "0", "--ttft-ms", "3600000", "--shutdown-timeout-s", "3600")
+    with mockllm(*argv) as process:
+        with streaming(port_of(process)) as client:
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
+            received = b"".join(iter(lambda: client.recv(4096), b""))
+        out, err = process.communicate(timeout=TIMEOUT_S)
+    assert b"0\r\n\r\n" not in received  # nobody takes it for complete
+    assert (process.returncode, out) == (1, "")
+    assert err == "mockllm: a second signal: stopped without waiting\n"
+
+
 def test_a_port_in_use_is_one_line_and_exit_code_1() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
