@@ -18,12 +18,15 @@ from mockllm.http.refusals import is_host, tokens
 
 _MEMO_LINES = 1024
 _MEMO_LINE_BYTES = 256
+_MEMO_NAMES = 256
 
-_TOKEN = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_PRINTABLE = bytes(range(0x20, 0x7F))
 _REQUEST_LINE = re.compile(rb"([-!#$%&'*+.^_`|~0-9a-zA-Z]+) (/[!\"$-~]*) HTTP/1\.1")  # "!" to "~", "#" excepted
+_HEADER_LINE = re.compile(rb"([-!#$%&'*+.^_`|~0-9a-zA-Z]+): *([ -~]*)")  # no tabs, no bytes beyond ASCII
 _MAX_LENGTH_DIGITS = 18
 _LEFT_TO_H11 = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
+_CHECKED = _LEFT_TO_H11 | {b"content-length", b"host"}
+# Different in each request: to keep them would only push others out of the memo.
+_NOT_KEPT = frozenset({b"x-request-id", b"x-correlation-id", b"idempotency-key", b"traceparent", b"tracestate"})
 
 
 class _NotPlainError(Exception):
@@ -31,19 +34,43 @@ class _NotPlainError(Exception):
 
 
 class _Memo(dict[bytes, tuple[bytes, bytes]]):
-    """Header lines seen lately, parsed; a missing one is parsed, and kept unless it is long."""
+    """Header lines seen lately, parsed; a missing one is parsed, and kept unless it is long.
+
+    Attributes:
+        names: Lower-case names of those seen lately whose values need no check, and whether
+            their lines are kept.
+    """
+
+    __slots__ = ("names",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[bytes, tuple[bytes, bool]] = {}
 
     def __missing__(self, line: bytes) -> tuple[bytes, bytes]:
-        name, colon, value = line.partition(b":")
-        if not colon or not name or name.translate(None, _TOKEN) or value.translate(None, _PRINTABLE):
+        match = _HEADER_LINE.fullmatch(line)
+        if match is None:
             raise _NotPlainError
-        pair = (name.lower(), value.strip(b" "))
-        _check(*pair)
-        if len(line) <= _MEMO_LINE_BYTES:
+        raw_name, value = match.groups()
+        name, kept = self.names.get(raw_name) or self._name(raw_name, value)
+        pair = (name, value.rstrip(b" "))
+        if kept and len(line) <= _MEMO_LINE_BYTES:
             if len(self) >= _MEMO_LINES:
                 self.clear()
             self[line] = pair
         return pair
+
+    def _name(self, raw_name: bytes, value: bytes) -> tuple[bytes, bool]:
+        name = raw_name.lower()
+        if name in _CHECKED:
+            _check(name, value.rstrip(b" "))
+            return name, True
+        known = (name, name not in _NOT_KEPT)
+        if len(name) <= _MEMO_LINE_BYTES:
+            if len(self.names) >= _MEMO_NAMES:
+                self.names.clear()
+            self.names[raw_name] = known
+        return known
 
 
 class _RequestLines(dict[bytes, tuple[str, str, str]]):
@@ -74,7 +101,7 @@ def _check(name: bytes, value: bytes) -> None:
 
 
 def recogniser() -> Callable[[bytes], tuple[str, str, str, dict[bytes, bytes], int, bool] | None]:
-    """A recogniser with a memo of its own, bounded to about half a megabyte."""
+    """A recogniser with a memo of its own, of less than two megabytes."""
     header = _Memo().__getitem__
     request_line = _RequestLines().__getitem__
 

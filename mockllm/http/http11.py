@@ -312,7 +312,9 @@ class Reader:
         """Tell who reports the refusal which request it was, as far as that can be read."""
         if self._head is not None:
             error.method, error.target = self._head.method, self._head.target
-        elif (match := _REQUEST_LINE_START.match(self._buf, self._pos)) is not None:
+            return
+        stop = self._pos + self._limits.request_line_bytes  # what is there however it was cut
+        if (match := _REQUEST_LINE_START.match(self._buf, self._pos, stop)) is not None:
             error.method, error.target = match[1].decode("ascii"), match[2].decode("ascii")
 
     def _advance(self, stop: int) -> None:
