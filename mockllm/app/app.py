@@ -13,6 +13,7 @@ import msgspec
 
 from mockllm.app.generate import Generator
 from mockllm.app.replies import Replies
+from mockllm.app.responses import ResponsesRoutes
 from mockllm.app.router import Route, Router
 from mockllm.clock import Clock
 from mockllm.config import Config
@@ -131,6 +132,8 @@ class App:
         add(Route("/v1/models", {"GET": self._list_models}), api=True)
         add(Route("/v1/models/", {"GET": self._one_model}, prefix=True), api=True)
         add(Route("/v1/chat/completions", {"POST": generate(chat)}), api=True)
+        for route in ResponsesRoutes(self._generator, self._replies, config.opening_events).routes():
+            add(route, api=True)
         add(Route("/v1/completions", {"POST": generate(Completions())}), api=True)
 
     def _index(self, request: Request, exchange: Exchange, _rest: str) -> Reply:

@@ -8,7 +8,7 @@ from mockllm.app.replies import EVENT_STREAM, JSON, Replies
 from mockllm.dialects.dialect import Context, Dialect
 from mockllm.exchange import Exchange, Reply, Request, Timeline
 from mockllm.generation.ids import Ids
-from mockllm.generation.plan import Plan
+from mockllm.generation.plan import GenerationRequest, Plan
 from mockllm.generation.planner import Planner
 
 
@@ -53,6 +53,10 @@ class Generator:
         return handle
 
     def _answer(self, dialect: Dialect, request: Request, exchange: Exchange) -> Reply:
+        return self.reply(dialect, exchange, self.prepare(dialect, request, exchange))
+
+    def prepare(self, dialect: Dialect, request: Request, exchange: Exchange) -> Context:
+        """Decode the body and plan the answer; the exchange gets the facts of both."""
         body, asked = dialect.decode(request.body)
         exchange.model = asked.model
         exchange.limit_tokens = asked.limit_tokens
@@ -65,13 +69,25 @@ class Generator:
         exchange.choices = len(plan.choices)
         exchange.tokens = plan.completion_tokens
         exchange.finish_reason = plan.choices[0].finish_reason
-        context = Context(self._ids(dialect.id_prefix), int(self._wall()), body, asked, plan)
-        if asked.stream:
-            lines = self._replies.lines(exchange, EVENT_STREAM) + self._truth(plan, exchange)
-            return Reply(200, lines, dialect.stream(context), head_at_arrival=self._head_at_arrival)
+        return Context(self._ids(dialect.id_prefix), int(self._wall()), body, asked, plan)
+
+    def prompt_tokens(self, asked: GenerationRequest) -> int:
+        """Tokens of all prompts."""
+        return sum([self._planner.prompt_tokens(prompt) for prompt in asked.prompts])
+
+    def reply(self, dialect: Dialect, exchange: Exchange, context: Context) -> Reply:
+        """The reply that the plan makes."""
+        plan = context.plan
+        if context.request.stream:
+            return self.stream(exchange, plan, dialect.stream(context))
         lines = self._replies.lines(exchange, JSON) + self._truth(plan, exchange)
         whole = dialect.whole(context)
         return Reply(200, lines, Timeline(1, lambda first, upto: [whole], plan.end_s), len(whole))
+
+    def stream(self, exchange: Exchange, plan: Plan, timeline: Timeline) -> Reply:
+        """A streamed reply."""
+        lines = self._replies.lines(exchange, EVENT_STREAM) + self._truth(plan, exchange)
+        return Reply(200, lines, timeline, head_at_arrival=self._head_at_arrival)
 
     def _truth(self, plan: Plan, exchange: Exchange) -> bytes:
         if not self._truth_headers:

@@ -1,0 +1,94 @@
+"""`POST /v1/responses`: from the body to a `GenerationRequest`, and from the plan to a reply."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET
+
+from mockllm.dialects.dialect import Context, StepStream
+from mockllm.dialects.responses.assembly import ID_PREFIX, opening, whole_response
+from mockllm.dialects.responses.body import ResponsesBody
+from mockllm.dialects.responses.inputs import read_input
+from mockllm.dialects.responses.request import read_request
+from mockllm.dialects.responses.store import ResponseStore
+from mockllm.dialects.responses.tools import read_format, read_tool_choice, read_tools
+from mockllm.dialects.responses.writer import ResponsesWriter
+from mockllm.errors import RequestError
+from mockllm.exchange import Timeline
+from mockllm.generation.plan import GenerationRequest, Message, Prompt
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Responses:
+    """The Responses dialect.
+
+    Args:
+        store: Holds what earlier responses said.
+        opening_events: When `created` and `in_progress` leave: `at-head` or `with-first-token`.
+    """
+
+    id_prefix = ID_PREFIX
+
+    def __init__(self, store: ResponseStore, opening_events: str = "at-head") -> None:
+        self._store = store
+        self._opened_at_head = opening_events == "at-head"
+
+    def decode(self, body: bytes) -> tuple[ResponsesBody, GenerationRequest]:
+        """See `Dialect`."""
+        asked = read_request(body)
+        messages = self._earlier(asked.previous_response_id)
+        reading = read_input(asked.input, self._store.messages_of_item)
+        messages += reading.messages
+        tools = read_tools(asked.tools)
+        text, reasoning = asked.text, asked.reasoning
+        stop = asked.stop
+        prompt = messages if asked.instructions is None else [Message("system", asked.instructions), *messages]
+        request = GenerationRequest(
+            asked.model,
+            (Prompt(tuple(prompt)),),
+            stream=bool(asked.stream),
+            limit_tokens=asked.max_output_tokens,
+            limit_param="max_output_tokens",
+            prompt_param="input",
+            min_tokens=asked.min_tokens or 0,
+            exact=bool(asked.ignore_eos),
+            stop=() if not stop else (stop,) if isinstance(stop, str) else tuple(stop),
+            include_stop=bool(asked.include_stop_str_in_output),
+            seed=asked.seed,
+            logprobs=(asked.top_logprobs or 0) if asked.with_logprobs else None,
+            tools=tools,
+            tool_choice=read_tool_choice(asked.tool_choice, tools, bool(asked.tools)),
+            parallel_tool_calls=asked.parallel_tool_calls is not False,
+            format=read_format(text.format if text is not None else None),
+            reasoning_effort=reasoning.effort if reasoning is not None else None,
+            overrides=None if asked.mockllm is UNSET else asked.mockllm,
+        )
+        return ResponsesBody(asked, body, messages), request
+
+    def whole(self, context: Context) -> bytes:
+        """See `Dialect`."""
+        return _encode(whole_response(context))
+
+    def stream(self, context: Context) -> Timeline:
+        """See `Dialect`."""
+        plan = context.plan
+        writer = ResponsesWriter(context, self._opened_at_head)
+        preamble = writer.opening() if self._opened_at_head else []
+        return Timeline(plan.steps, StepStream(plan, writer).render, plan.offset_s, plan.after_s, preamble)
+
+    def accepted(self, context: Context) -> bytes:
+        """The body that answers a background request at once."""
+        return _encode(msgspec.structs.replace(opening(context), status="queued"))
+
+    def _earlier(self, previous: str | None) -> list[Message]:
+        if previous is None:
+            return []
+        stored = self._store.get(previous)
+        if stored is None:
+            raise RequestError(
+                f"Previous response with id {previous[:100]!r} not found.",
+                param="previous_response_id",
+                code="previous_response_not_found",
+            )
+        return stored.conversation()

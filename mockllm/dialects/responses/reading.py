@@ -1,0 +1,133 @@
+"""What is read back of a stored response: its state, its stream, its input items.
+
+Source: https://platform.openai.com/docs/api-reference/responses/get and …/input-items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from mockllm.dialects.dialect import StepStream
+from mockllm.dialects.responses.assembly import input_item_id, opening, whole_response
+from mockllm.dialects.responses.store import ResponseStore, Stored
+from mockllm.dialects.responses.writer import ResponsesWriter
+from mockllm.errors import RequestError
+from mockllm.exchange import Timeline
+
+_encode = msgspec.json.Encoder().encode
+_PREFIXES = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_", "custom_tool_call": "ctc_"}
+_STATUS_ITEMS = ("message", "function_call", "function_call_output")
+
+Query = Mapping[str, Sequence[str]]
+
+
+def snapshot(stored: Stored, now: float) -> bytes:
+    """The response as it stands at `now`."""
+    status = stored.status_at(now)
+    if status is None:
+        return _encode(whole_response(stored.context))
+    return _encode(replace(opening(stored.context), status=status))
+
+
+def replay(stored: Stored, now: float, after: int | None) -> Timeline:
+    """The response's stream, on its own timeline: what is overdue at `now` comes at once.
+
+    Args:
+        stored: The response.
+        now: When the stream was asked for, in the clock's seconds.
+        after: Only events with a higher sequence number are sent.
+    """
+    plan = stored.context.plan
+    gone_s = now - stored.arrival_s - plan.offset_s
+    offset_s = max(0.0, -gone_s)
+    after_s = [max(0.0, due - gone_s) - offset_s for due in plan.after_s[: plan.steps]]
+    writer = ResponsesWriter(stored.context, True)
+    render = StepStream(plan, writer).render
+    skip = 0 if after is None else after + 1
+    preamble = writer.opening()
+    if not skip:
+        return Timeline(plan.steps, render, offset_s, after_s, preamble)
+    left = max(0, skip - len(preamble))
+
+    def render_rest(first: int, upto: int) -> list[bytes]:
+        nonlocal left
+        events = render(first, upto)
+        skipped = min(left, len(events))
+        left -= skipped
+        return events[skipped:]
+
+    return Timeline(plan.steps, render_rest, offset_s, after_s, preamble[skip:])
+
+
+def input_items(store: ResponseStore, stored: Stored, query: Query) -> bytes:
+    """The items that a response was made from, its earlier turns included as far as they are kept.
+
+    Raises:
+        RequestError: `limit` or `order` is out of range, or `after` names no item.
+    """
+    limit = query.get("limit", ["20"])[-1]
+    if not limit.isascii() or not limit.isdigit() or not 1 <= int(limit[:9]) <= 100:
+        raise RequestError(f"limit must be a whole number from 1 to 100, got {limit[:40]!r}.", param="limit")
+    order = query.get("order", ["desc"])[-1]
+    if order not in ("asc", "desc"):
+        raise RequestError(f"order must be asc or desc, got {order[:40]!r}.", param="order")
+    items = _all_items(store, stored)
+    if order == "desc":
+        items.reverse()
+    after = query.get("after")
+    if after is not None:
+        places = [number for number, item in enumerate(items) if item["id"] == after[-1]]
+        if not places:
+            raise RequestError(f"There is no item with id {after[-1][:100]!r}.", param="after")
+        items = items[places[0] + 1 :]
+    page = items[: int(limit)]
+    return _encode(
+        {
+            "object": "list",
+            "data": page,
+            "first_id": page[0]["id"] if page else None,
+            "last_id": page[-1]["id"] if page else None,
+            "has_more": len(items) > len(page),
+        }
+    )
+
+
+def _all_items(store: ResponseStore, stored: Stored) -> list[dict[str, Any]]:
+    """Oldest first."""
+    turns = [_own_items(stored)]
+    previous = stored.context.body.asked.previous_response_id
+    while previous is not None:
+        earlier = store.get(previous)
+        if earlier is None:
+            break
+        output = msgspec.to_builtins(whole_response(earlier.context).output)
+        turns.append([*_own_items(earlier), *output])
+        previous = earlier.context.body.asked.previous_response_id
+    return [item for turn in reversed(turns) for item in turn]
+
+
+def _own_items(stored: Stored) -> list[dict[str, Any]]:
+    """The items of a response's own request, in the full form, each with an id."""
+    given = msgspec.json.decode(stored.context.body.raw).get("input")
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given or []
+    response_id = stored.context.id
+    return [_full(item, response_id, number) for number, item in enumerate(items)]
+
+
+def _full(item: dict[str, Any], response_id: str, number: int) -> dict[str, Any]:
+    kind = item.get("type") or ("message" if "role" in item else "item_reference")
+    full = {**item, "type": kind}
+    prefix = _PREFIXES.get(kind, "item_")
+    full["id"] = item.get("id") or input_item_id(response_id, prefix, number)
+    if kind in _STATUS_ITEMS:
+        full["status"] = item.get("status") or "completed"
+    if kind == "message" and isinstance(item.get("content"), str):
+        part = "output_text" if item.get("role") == "assistant" else "input_text"
+        full["content"] = [{"type": part, "text": item["content"]}]
+        if part == "output_text":
+            full["content"][0]["annotations"] = []
+    return full
