@@ -9,27 +9,23 @@ Source: https://platform.openai.com/docs/api-reference/responses/create#response
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
+from mockllm.dialects.decode import invalid
+from mockllm.dialects.messages import Content, ContentPart, content_text
 from mockllm.errors import RequestError
 from mockllm.generation.plan import Message
 
 _ROLES = ("user", "assistant", "system", "developer")
-_TEXT_PARTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
-_OTHER_PARTS = ("refusal", "input_image", "input_file", "input_audio", "computer_screenshot", "encrypted_content")
-_CALLS = ("function_call", "custom_tool_call")
+_TEXT_PARTS = ("input_text", "output_text", "text", "refusal")
+_OTHER_PARTS = ("input_image", "input_file", "input_audio", "computer_screenshot", "encrypted_content")
+_CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _CALL_OUTPUTS = ("function_call_output", "custom_tool_call_output")
-
-
-class InputPart(Struct, gc=False):
-    """A part of an item's content."""
-
-    type: str
-    text: str | None = None
-    refusal: str | None = None
 
 
 class InputItem(Struct):
@@ -37,7 +33,7 @@ class InputItem(Struct):
 
     type: str | None = None
     role: str | None = None
-    content: str | list[InputPart] | None = None
+    content: Content = None
     id: str | None = None
     call_id: str | None = None
     name: str | None = None
@@ -54,12 +50,10 @@ class InputItem(Struct):
 
 
 class Reading(Struct):
-    """What was read out of the input: messages, and how many parts are no text."""
+    """What was read out of the input: messages, and how many parts of each type were no text."""
 
     messages: list[Message]
-    images: int = 0
-    files: int = 0
-    audios: int = 0
+    others: Counter[str]
 
 
 Resolve = Callable[[str], Iterable[Message] | None]
@@ -76,7 +70,7 @@ def read_input(given: str | Sequence[InputItem] | None, resolve: Resolve) -> Rea
     Raises:
         RequestError: An item lacks what its type needs, or is not there.
     """
-    reading = Reading([])
+    reading = Reading([], Counter())
     if given is None:
         return reading
     if isinstance(given, str):
@@ -92,42 +86,34 @@ def _read_item(item: InputItem, number: int, reading: Reading, resolve: Resolve)
     place = f"input[{number}]"
     if kind == "message":
         if item.role not in _ROLES:
-            raise _wrong(f"{place}.role", f"must be one of {', '.join(_ROLES)}, got {item.role!r}.")
+            raise wrong(f"{place}.role", f"must be one of {', '.join(_ROLES)}, got {item.role!r}")
         if item.content is None:
-            raise _wrong(f"{place}.content", "is missing.")
-        text = _text(item.content, f"{place}.content", reading)
-        if item.role == "assistant":
-            add_assistant(reading.messages, text)
-        else:
-            reading.messages.append(Message(item.role, text))
+            raise wrong(f"{place}.content", "this field is required")
+        reading.messages.append(Message(item.role, _text(item.content, f"{place}.content", reading)))
     elif kind in _CALLS:
         given = item.arguments if kind == "function_call" else item.input
-        for field, value in (("call_id", item.call_id), ("name", item.name), (_ARGUMENT[kind], given)):
+        for field, value in (("call_id", item.call_id), ("name", item.name), (_CALLS[kind], given)):
             if value is None:
-                raise _wrong(f"{place}.{field}", "is missing.")
-        add_assistant(reading.messages, "")
+                raise wrong(f"{place}.{field}", "this field is required")
+        add_call(reading.messages)
     elif kind in _CALL_OUTPUTS:
         if item.call_id is None:
-            raise _wrong(f"{place}.call_id", "is missing.")
+            raise wrong(f"{place}.call_id", "this field is required")
         reading.messages.append(Message("tool", _output(item.output, f"{place}.output", reading)))
     elif kind == "item_reference":
         _refer(item, place, reading, resolve)
-    # Reasoning and the items of hosted tools hold nothing that a chat request would: no text of a turn.
+    # Reasoning and the items of hosted tools hold nothing that a chat request would: no turn's text.
 
 
-_ARGUMENT = {"function_call": "arguments", "custom_tool_call": "input"}
-
-
-def add_assistant(messages: list[Message], text: str) -> None:
-    """Add an assistant's item: text and the calls after it are one turn."""
-    if messages and messages[-1].role == "assistant" and not text:
-        return
-    messages.append(Message("assistant", text))
+def add_call(messages: list[Message]) -> None:
+    """Add a call: it belongs to the assistant's turn before it, else it is a turn without text."""
+    if not messages or messages[-1].role != "assistant":
+        messages.append(Message("assistant", ""))
 
 
 def _refer(item: InputItem, place: str, reading: Reading, resolve: Resolve) -> None:
     if item.id is None:
-        raise _wrong(f"{place}.id", "is missing.")
+        raise wrong(f"{place}.id", "this field is required")
     found = resolve(item.id)
     if found is None:
         raise RequestError(
@@ -137,60 +123,39 @@ def _refer(item: InputItem, place: str, reading: Reading, resolve: Resolve) -> N
             status=404,
         )
     for message in found:
-        if message.role == "assistant":
-            add_assistant(reading.messages, message.text)
+        if message.role == "assistant" and not message.text:
+            add_call(reading.messages)
         else:
             reading.messages.append(message)
 
 
-def _text(content: str | Sequence[InputPart], place: str, reading: Reading) -> str:
+def _text(content: str | list[str | ContentPart], place: str, reading: Reading) -> str:
+    """All text of a content, whose other parts are counted."""
     if isinstance(content, str):
         return content
-    texts: list[str] = []
     for number, part in enumerate(content):
-        if part.type in _TEXT_PARTS:
-            if part.text is None:
-                raise _wrong(f"{place}[{number}].text", "is missing.")
-            texts.append(part.text)
-        elif part.type == "refusal":
-            texts.append(part.refusal or "")
-        elif part.type in _OTHER_PARTS:
-            _count(part.type, reading)
-        else:
-            allowed = ", ".join((*_TEXT_PARTS[:2], *_OTHER_PARTS[:4]))
-            raise _wrong(f"{place}[{number}].type", f"must be one of {allowed}, got {part.type[:60]!r}.")
-    return "".join(texts)
+        if isinstance(part, str) or part.type in _TEXT_PARTS:
+            continue
+        if part.type not in _OTHER_PARTS:
+            allowed = ", ".join((*_TEXT_PARTS[:2], "refusal", *_OTHER_PARTS[:3]))
+            raise wrong(f"{place}[{number}].type", f"must be one of {allowed}, got {part.type[:60]!r}")
+        reading.others[part.type] += 1
+    return content_text(content)
 
 
 def _output(output: object, place: str, reading: Reading) -> str:
     """The text of a call's output: a string, or parts."""
     if isinstance(output, str):
         return output
-    if not isinstance(output, list):
-        raise _wrong(place, "must be a string or an array of parts.")
-    texts: list[str] = []
-    for number, part in enumerate(output):
-        kind = part.get("type") if isinstance(part, dict) else None
-        if kind not in (*_TEXT_PARTS, *_OTHER_PARTS):
-            raise _wrong(f"{place}[{number}].type", "must be one of input_text, input_image, input_file.")
-        if kind in _TEXT_PARTS:
-            text = part.get("text")
-            if not isinstance(text, str):
-                raise _wrong(f"{place}[{number}].text", "must be a string.")
-            texts.append(text)
-        else:
-            _count(kind, reading)
-    return "".join(texts)
+    try:
+        content = msgspec.convert(output, list[str | ContentPart])
+    except msgspec.ValidationError as error:
+        raise invalid(
+            str(error).replace("`$", f"`$.{place}", 1) if "`$" in str(error) else f"{error} - at `$.{place}`"
+        ) from None
+    return _text(content, place, reading)
 
 
-def _count(kind: str, reading: Reading) -> None:
-    if kind in ("input_image", "computer_screenshot"):
-        reading.images += 1
-    elif kind == "input_file":
-        reading.files += 1
-    elif kind == "input_audio":
-        reading.audios += 1
-
-
-def _wrong(place: str, problem: str) -> RequestError:
-    return RequestError(f"$.{place} {problem}", param=place)
+def wrong(place: str, problem: str) -> RequestError:
+    """The error for a field of the wrong shape, e.g. `wrong("input[0].role", "must be …")`."""
+    return RequestError(f"Invalid request, at $.{place}: {problem}", param=place)

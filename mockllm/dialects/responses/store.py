@@ -10,7 +10,7 @@ from msgspec import Struct
 from mockllm.dialects.dialect import Context
 from mockllm.dialects.responses.assembly import drafts, response_of_item, text_of
 from mockllm.dialects.responses.body import ResponsesBody
-from mockllm.dialects.responses.inputs import add_assistant
+from mockllm.dialects.responses.inputs import add_call
 from mockllm.dialects.responses_events import ResponseStatus
 from mockllm.generation.plan import Message
 
@@ -51,9 +51,9 @@ class Stored(Struct, gc=False):
         messages = list(self.context.body.messages)
         for draft in drafts(self.context.id, self.context.plan.choices[0]):
             if draft.kind == "text":
-                add_assistant(messages, "".join([text_of(segment) for segment in draft.segments]))
+                messages.append(Message("assistant", "".join([text_of(segment) for segment in draft.segments])))
             elif draft.kind == "tool":
-                add_assistant(messages, "")
+                add_call(messages)
         return messages
 
 

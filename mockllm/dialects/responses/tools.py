@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mockllm.dialects.responses.inputs import wrong
 from mockllm.errors import RequestError
 from mockllm.generation.plan import OutputFormat, Tool, ToolChoice
 
@@ -34,16 +35,16 @@ def read_tools(given: Sequence[Given] | None) -> tuple[Tool, ...]:
         if kind in _HOSTED:
             continue
         if kind not in ("function", "custom"):
-            raise _wrong(f"{place}.type", f"must be function, custom or a hosted tool's type, got {kind!r}.")
+            raise wrong(f"{place}.type", f"must be function, custom or a hosted tool's type, got {kind!r}")
         name = tool.get("name")
         if not isinstance(name, str) or not name:
-            raise _wrong(f"{place}.name", "must be a string that is not empty.")
+            raise wrong(f"{place}.name", "must be a string that is not empty")
         parameters = tool.get("parameters")
         if parameters is not None and not isinstance(parameters, dict | bool):
-            raise _wrong(f"{place}.parameters", "must be a JSON schema.")
+            raise wrong(f"{place}.parameters", "must be a JSON schema")
         strict = tool.get("strict")
         if strict is not None and not isinstance(strict, bool):
-            raise _wrong(f"{place}.strict", "must be true or false.")
+            raise wrong(f"{place}.strict", "must be true or false")
         if kind == "function":
             tools.append(Tool(name, parameters, "function", bool(strict)))
         else:
@@ -66,7 +67,7 @@ def read_tool_choice(given: str | Given | None, tools: Sequence[Tool], any_tools
         return ToolChoice()
     if isinstance(given, str):
         if given not in ("none", "auto", "required"):
-            raise _wrong("tool_choice", f"must be none, auto, required or an object, got {given[:60]!r}.")
+            raise wrong("tool_choice", f"must be none, auto, required or an object, got {given[:60]!r}")
         if given == "required" and not any_tools:
             raise RequestError("tool_choice 'required' needs tools to choose from.", param="tool_choice")
         return ToolChoice(given)  # type: ignore[arg-type]  # one of the three, as checked
@@ -78,16 +79,16 @@ def read_tool_choice(given: str | Given | None, tools: Sequence[Tool], any_tools
         return _allowed(given, tools)
     if kind in _HOSTED:
         return ToolChoice()
-    raise _wrong("tool_choice.type", f"must be function, custom, allowed_tools or a hosted tool's type, got {kind!r}.")
+    raise wrong("tool_choice.type", f"must be function, custom, allowed_tools or a hosted tool's type, got {kind!r}")
 
 
 def _allowed(given: Given, tools: Sequence[Tool]) -> ToolChoice:
     mode = given.get("mode")
     if mode not in ("auto", "required"):
-        raise _wrong("tool_choice.mode", f"must be auto or required, got {mode!r}.")
+        raise wrong("tool_choice.mode", f"must be auto or required, got {mode!r}")
     listed = given.get("tools")
     if not isinstance(listed, list) or not all(isinstance(tool, dict) for tool in listed):
-        raise _wrong("tool_choice.tools", "must be an array of tools.")
+        raise wrong("tool_choice.tools", "must be an array of tools")
     names = [
         _name(tool, f"tool_choice.tools[{number}]", tools)
         for number, tool in enumerate(listed)
@@ -99,7 +100,7 @@ def _allowed(given: Given, tools: Sequence[Tool]) -> ToolChoice:
 def _name(given: Given, place: str, tools: Sequence[Tool]) -> str:
     name = given.get("name")
     if not isinstance(name, str):
-        raise _wrong(f"{place}.name", "must be a string.")
+        raise wrong(f"{place}.name", "must be a string")
     if not any(tool.name == name and tool.kind == given.get("type") for tool in tools):
         raise RequestError(f"Tool choice {name[:100]!r} not found in 'tools' parameter.", param="tool_choice")
     return name
@@ -117,12 +118,12 @@ def read_format(given: Given | None) -> OutputFormat:
     if kind in ("text", "json_object"):
         return OutputFormat(kind)
     if kind != "json_schema":
-        raise _wrong("text.format.type", f"must be text, json_object or json_schema, got {kind!r}.")
+        raise wrong("text.format.type", f"must be text, json_object or json_schema, got {kind!r}")
     if not isinstance(given.get("name"), str):
-        raise _wrong("text.format.name", "must be a string.")
+        raise wrong("text.format.name", "must be a string")
     schema = given.get("schema")
     if not isinstance(schema, dict | bool):
-        raise _wrong("text.format.schema", "must be a JSON schema.")
+        raise wrong("text.format.schema", "must be a JSON schema")
     return OutputFormat("json_schema", schema, strict=given.get("strict") is True)
 
 
@@ -143,7 +144,3 @@ def echoed_format(given: Given | None) -> dict[str, Any]:
     if given.get("type") == "json_schema":
         return {"type": "json_schema", "description": None, "name": "", "strict": False, **given}
     return dict(given)
-
-
-def _wrong(place: str, problem: str) -> RequestError:
-    return RequestError(f"$.{place} {problem}", param=place)
