@@ -9,7 +9,7 @@ It answers without delay; `@pytest.mark.mockllm(ttft_ms=50)` gives settings of `
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -29,7 +29,7 @@ def mockllm_server(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
     from mockllm.config import Config
     from mockllm.server import ServerThread
 
-    settings: dict[str, object] = {"port": 0, "ttft_ms": 0.0, "itl_ms": 0.0}
+    settings: dict[str, Any] = {"port": 0, "ttft_ms": 0.0, "itl_ms": 0.0}
     for marker in reversed(list(request.node.iter_markers("mockllm"))):
         settings |= marker.kwargs
     with ServerThread(Config(**settings)) as server:

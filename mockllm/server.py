@@ -18,18 +18,14 @@ from mockllm.app import App
 from mockllm.clock import Clock, SystemClock
 from mockllm.config import Config
 from mockllm.http.http11 import Limits
+from mockllm.listener import Listener
 from mockllm.playback import Playback
-from mockllm.protocol import Connection, Service
+from mockllm.protocol import Connection
 from mockllm.scheduler import Item, Scheduler
+from mockllm.service import Service, Timeouts
 from mockllm.timer import SchedulerTimer
 
 log = logging.getLogger("mockllm.server")
-
-ACCEPTS_PER_TURN = 64
-"""asyncio accepts up to `backlog` connections in one turn of the loop; more would hold it too long."""
-BACKLOG = 4096
-"""What the kernel queues before they are accepted."""
-
 
 class Server:
     """A mock LLM server in the running event loop.
@@ -52,7 +48,7 @@ class Server:
         self.config = config if config is not None else Config()
         self._clock = clock if clock is not None else SystemClock()
         self._sockets = list(sockets)
-        self._servers: list[asyncio.Server] = []
+        self._listeners: list[Listener] = []
         self._service: Service | None = None
         self._timer: SchedulerTimer | None = None
         self._address: tuple[str, int] | None = None
@@ -101,12 +97,19 @@ class Server:
         self._timer = SchedulerTimer(loop, scheduler, self._clock.now)
         limits = Limits(config.max_request_line_bytes, config.max_header_bytes, config.max_body_bytes)
         self._service = service = Service(
-            self._app, scheduler, self._timer, self._clock, limits, config.fast_parser
+            self._app,
+            scheduler,
+            self._timer,
+            self._clock,
+            limits=limits,
+            timeouts=Timeouts(
+                config.header_timeout_s, config.body_timeout_s, config.keep_alive_timeout_s, config.write_timeout_s
+            ),
+            max_connections=config.max_connections,
+            fast_parser=config.fast_parser,
         )
         for sock in self._sockets:
-            server = await loop.create_server(lambda: Connection(service), sock=sock, backlog=ACCEPTS_PER_TURN)
-            sock.listen(BACKLOG)
-            self._servers.append(server)
+            self._listeners.append(Listener(loop, sock, lambda: Connection(service)))
         self._address = self._sockets[0].getsockname()[:2]
 
     async def _bind(self, loop: asyncio.AbstractEventLoop) -> list[socket.socket]:
@@ -142,15 +145,13 @@ class Server:
             timeout_s: How long replies may take to finish, in seconds; the setting
                 `shutdown_timeout_s` where omitted.
         """
-        servers, self._servers = self._servers, []
-        for server in servers:
-            server.close()
+        listeners, self._listeners = self._listeners, []
+        for listener in listeners:
+            await listener.close()
         for sock in self._sockets:
             sock.close()
         if self._service is not None:
             await self._service.close(self.config.shutdown_timeout_s if timeout_s is None else timeout_s)
-        for server in servers:
-            await server.wait_closed()
         if self._timer is not None:
             self._timer.close()
 

@@ -21,7 +21,7 @@ from mockllm.dialects.chat import Chat
 from mockllm.dialects.completions import Completions
 from mockllm.dialects.models import Models
 from mockllm.errors import RequestError
-from mockllm.exchange import Exchange, Reply, Request
+from mockllm.exchange import End, Exchange, Reply, Request
 from mockllm.generation.content import TextSource
 from mockllm.generation.ids import Ids
 from mockllm.generation.latency import Latency
@@ -103,6 +103,7 @@ class App:
                 return self._replies.options(request, exchange, route.allow)
             return self._router.handler(route, request.method)(request, exchange, rest)
         except RequestError as error:
+            exchange.outcome = End.REFUSED
             return self._replies.error(exchange, error)
 
     def refusal(self, error: RequestError, exchange: Exchange) -> Reply:
@@ -111,6 +112,7 @@ class App:
 
     def failure(self, exchange: Exchange) -> Reply:
         """The answer where a bug of ours prevented one; the connection closes after it."""
+        exchange.outcome = End.ERROR
         error = RequestError(
             "The mock server failed; its log has the reason.", status=500, type="server_error", code="internal_error"
         )
