@@ -20,6 +20,7 @@ from mockllm.config import Config
 from mockllm.dialects.chat import Chat
 from mockllm.dialects.completions import Completions
 from mockllm.dialects.models import Models
+from mockllm.dialects.tokenizer import detokenize, tokenize
 from mockllm.errors import RequestError
 from mockllm.exchange import End, Exchange, Reply, Request
 from mockllm.generation.content import TextSource
@@ -81,6 +82,7 @@ class App:
             head_at_arrival=config.head_at == "arrival",
         )
         self._models = Models((config.model,), int(clock.wall()), config.max_model_len)
+        self._max_model_len = config.max_model_len
         self._router = Router()
         self._add_routes(config)
 
@@ -137,6 +139,8 @@ class App:
         for route in ResponsesRoutes(self._generator, self._replies, config.opening_events).routes():
             add(route, api=True)
         add(Route("/v1/completions", {"POST": generate(Completions())}), api=True)
+        add(Route("/tokenize", {"POST": self._tokenize}), api=True)
+        add(Route("/detokenize", {"POST": self._detokenize}), api=True)
 
     def _index(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
         paths = sorted({route.path + ("{id}" if route.prefix else "") for route in self._router.routes})
@@ -152,3 +156,9 @@ class App:
 
     def _one_model(self, request: Request, exchange: Exchange, rest: str) -> Reply:
         return self._replies.whole(exchange, self._models.one(rest))
+
+    def _tokenize(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        return self._replies.whole(exchange, tokenize(request.body, self.tokenizer, self._max_model_len))
+
+    def _detokenize(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        return self._replies.whole(exchange, detokenize(request.body, self.tokenizer))
