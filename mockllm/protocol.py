@@ -256,7 +256,8 @@ class Connection(asyncio.Protocol):
         """Frame and write; returns when the kernel had the bytes (or the buffer, see `_peer_behind`)."""
         exchange = self._exchange
         reply = self._reply
-        assert exchange is not None and reply is not None
+        assert exchange is not None
+        assert reply is not None
         head = self._head
         if head is not None and not reply.head_at_arrival and reply.timeline.preamble:
             events = reply.timeline.preamble + events

@@ -22,10 +22,11 @@ from mockllm.listener import Listener
 from mockllm.playback import Playback
 from mockllm.protocol import Connection
 from mockllm.scheduler import Item, Scheduler
-from mockllm.service import Service, Timeouts
+from mockllm.service import Service, Timeouts, wait
 from mockllm.timer import SchedulerTimer
 
 log = logging.getLogger("mockllm.server")
+
 
 class Server:
     """A mock LLM server in the running event loop.
@@ -52,6 +53,8 @@ class Server:
         self._service: Service | None = None
         self._timer: SchedulerTimer | None = None
         self._address: tuple[str, int] | None = None
+        self._closing: asyncio.Future[None] | None = None
+        self._hurry = asyncio.Event()
         self._app = App(self.config, self._clock)
 
     # ---- where it is -------------------------------------------------------------------------
@@ -111,6 +114,7 @@ class Server:
         for sock in self._sockets:
             self._listeners.append(Listener(loop, sock, lambda: Connection(service)))
         self._address = self._sockets[0].getsockname()[:2]
+        self._app.lifecycle.start(self.config.startup_delay_s)
 
     async def _bind(self, loop: asyncio.AbstractEventLoop) -> list[socket.socket]:
         port = self.config.port
@@ -139,19 +143,35 @@ class Server:
             log.error("A timed action failed", exc_info=error)
 
     async def aclose(self, timeout_s: float | None = None) -> None:
-        """Stop: accept no more, let running replies finish, then cut what is left. Idempotent.
+        """Stop: say so for `drain_delay_s`, accept no more, let running replies finish, cut the rest.
+
+        Idempotent; a second call waits for the first.
 
         Args:
             timeout_s: How long replies may take to finish, in seconds; the setting
                 `shutdown_timeout_s` where omitted.
         """
-        listeners, self._listeners = self._listeners, []
-        for listener in listeners:
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(
+                self._close(self.config.shutdown_timeout_s if timeout_s is None else timeout_s)
+            )
+        await asyncio.shield(self._closing)
+
+    def cut(self) -> None:
+        """Make an `aclose` that is under way, or comes, end at once."""
+        self._hurry.set()
+
+    async def _close(self, timeout_s: float) -> None:
+        service = self._service
+        if service is not None:
+            self._app.lifecycle.drain()
+            await wait(self._hurry, self.config.drain_delay_s)
+        for listener in self._listeners:
             await listener.close()
         for sock in self._sockets:
             sock.close()
-        if self._service is not None:
-            await self._service.close(self.config.shutdown_timeout_s if timeout_s is None else timeout_s)
+        if service is not None:
+            await service.close(self._hurry, timeout_s)
         if self._timer is not None:
             self._timer.close()
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from typing import TYPE_CHECKING, Protocol
+import contextlib
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -14,11 +14,6 @@ from mockllm.exchange import End
 from mockllm.http.framing import Date
 from mockllm.http.http11 import Limits
 from mockllm.scheduler import Item, Scheduler
-
-if TYPE_CHECKING:
-    from mockllm.protocol import Connection
-
-log = logging.getLogger("mockllm.service")
 
 
 class Timeouts(Struct, frozen=True):
@@ -47,6 +42,18 @@ class Timer(Protocol):
 
     def wake_at(self, when_s: float) -> None:
         """Make sure that the scheduler runs at `when_s`."""
+        ...
+
+
+class Client(Protocol):
+    """An open connection."""
+
+    def close_when_idle(self) -> None:
+        """Close now, or after the reply in flight."""
+        ...
+
+    def abort(self, outcome: End) -> None:
+        """Cut the connection; a reply in flight ends with `outcome` and without its end."""
         ...
 
 
@@ -85,38 +92,49 @@ class Service:
         self.max_connections = max_connections
         self.fast_parser = fast_parser
         self.date = Date()
-        self.connections: set[Connection] = set()
+        self.connections: set[Client] = set()
         self.closing = False
-        self._emptied: asyncio.Future[None] | None = None
+        self._emptied: asyncio.Event | None = None
 
     def start(self, item: Item, when_s: float) -> None:
         """Let `item` fire at `when_s`."""
         if self.scheduler.start(item, when_s):
             self.timer.wake_at(when_s)
 
-    def gone(self, connection: Connection) -> None:
+    def gone(self, connection: Client) -> None:
         """A connection was lost or closed."""
         self.connections.discard(connection)
-        if not self.connections and self._emptied is not None and not self._emptied.done():
-            self._emptied.set_result(None)
+        if not self.connections and self._emptied is not None:
+            self._emptied.set()
 
-    async def close(self, timeout_s: float) -> None:
-        """Close idle connections at once, the others when their reply is done or `timeout_s` has passed."""
+    async def close(self, hurry: asyncio.Event, timeout_s: float) -> None:
+        """Close idle connections at once, the others when their reply is done.
+
+        Those that remain when `hurry` is set, or after `timeout_s`, are cut.
+        """
         self.closing = True
         for connection in tuple(self.connections):
             connection.close_when_idle()
-        await self._empty(timeout_s)
-        for connection in tuple(self.connections):
-            connection.abort(End.ABORTED)
-        await self._empty(None)
-
-    async def _empty(self, timeout_s: float | None) -> None:
         if self.connections:
-            self._emptied = asyncio.get_running_loop().create_future()
-            await asyncio.wait((self._emptied,), timeout=timeout_s)
+            self._emptied = asyncio.Event()
+            hurried = asyncio.ensure_future(hurry.wait())
+            emptied = asyncio.ensure_future(self._emptied.wait())
+            await asyncio.wait((hurried, emptied), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            for connection in tuple(self.connections):
+                connection.abort(End.ABORTED)
+            await emptied
+            hurried.cancel()
+            await asyncio.wait((hurried,))
 
     def run_overdue(self) -> None:
         """Serve what fell due while a burst of requests was read: one callback's wait, not all of theirs."""
         next_s = self.scheduler.next_s
         if next_s is not None and next_s <= self.clock.now():
             self.scheduler.run_due()
+
+
+async def wait(event: asyncio.Event, timeout_s: float) -> None:
+    """Wait for `event`, for `timeout_s` at most."""
+    if timeout_s:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(event.wait(), timeout_s)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from mockllm.app.generate import Generator
+from mockllm.app.lifecycle import Lifecycle
 from mockllm.app.replies import Replies
 from mockllm.app.responses import ResponsesRoutes
 from mockllm.app.router import Route, Router
@@ -83,6 +84,7 @@ class App:
         )
         self._models = Models((config.model,), int(clock.wall()), config.max_model_len)
         self._max_model_len = config.max_model_len
+        self.lifecycle = Lifecycle(clock)
         self._router = Router()
         self._add_routes(config)
 
@@ -148,8 +150,9 @@ class App:
         return self._replies.whole(exchange, msgspec.json.encode(body))
 
     def _health(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
-        body = {"status": "healthy", "timestamp": self._clock.wall()}
-        return self._replies.whole(exchange, msgspec.json.encode(body))
+        state = self.lifecycle.state
+        body = {"status": state, "timestamp": self._clock.wall()}
+        return self._replies.whole(exchange, msgspec.json.encode(body), status=200 if state == "healthy" else 503)
 
     def _list_models(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
         return self._replies.whole(exchange, self._models.list())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
 import logging
-import os
 import signal
 import socket
 import threading
@@ -136,14 +136,15 @@ def test_closing_cuts_what_takes_too_long_without_pretending_an_end() -> None:
         async with Server(Config(port=0, ttft_ms=0.0, itl_ms=10_000.0)) as server:
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
             body = b'{"messages":[{"role":"user","content":"Hello"}],"stream":true}'
-            writer.write(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            writer.write(
+                b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+            )
             await reader.readuntil(b"assistant")
             await server.aclose(timeout_s=0.0)
             rest = b""
-            with pytest.raises(ConnectionError):
+            with contextlib.suppress(ConnectionResetError):
                 while data := await reader.read(65536):
                     rest += data
-                raise ConnectionResetError  # closed without a reset: as good a sign
             assert b"[DONE]" not in rest
             assert not rest.endswith(b"0\r\n\r\n")
             writer.close()
@@ -191,5 +192,3 @@ def test_the_fixture_is_there_for_any_project(pytester: pytest.Pytester) -> None
     )
     result = pytester.runpytest("-p", "mockllm.pytest_plugin")
     result.assert_outcomes(passed=1)
-
-
