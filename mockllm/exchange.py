@@ -93,6 +93,7 @@ class Reply(Struct, gc=False):
         length_bytes: Length of the whole body; None for a stream.
         head_at_arrival: The head leaves at once, not with the first step.
         close: Close the connection after the reply.
+        linger: Then go on reading for a moment, because the client may still be sending.
     """
 
     status: int
@@ -101,6 +102,7 @@ class Reply(Struct, gc=False):
     length_bytes: int | None = None
     head_at_arrival: bool = False
     close: bool = False
+    linger: bool = False
 
 
 class Exchange:

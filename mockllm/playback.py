@@ -11,7 +11,6 @@ from typing import Protocol
 
 from mockllm.exchange import Timeline
 
-
 MAX_STEPS = 256
 """Most steps in one write, so that a long overdue reply does not hold the loop (bench: about 0.2 ms)."""
 

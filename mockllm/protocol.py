@@ -10,87 +10,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from typing import Protocol as Interface
 
-from mockllm.app import App
-from mockllm.clock import Clock
+from mockllm.errors import RequestError
 from mockllm.exchange import End, Exchange, Reply, Request
-from mockllm.http.framing import LAST_CHUNK, Date, chunked, status_line
-from mockllm.http.http11 import Continue, HttpError, Limits, Reader
+from mockllm.http.framing import LAST_CHUNK, chunked, status_line
+from mockllm.http.http11 import Continue, HttpError, Phase, Reader
 from mockllm.playback import Playback
-from mockllm.scheduler import Item, Scheduler
+from mockllm.service import Service
 
 log = logging.getLogger("mockllm.protocol")
 
 READ_AHEAD_BYTES = 65_536
 """How much of the following requests is read while a reply is in flight."""
 
-
-class Timer(Interface):
-    """Wakes the scheduler; set by whoever starts an item."""
-
-    def wake_at(self, when_s: float) -> None:
-        """Make sure that the scheduler runs at `when_s`."""
-        ...
-
-
-class Service:
-    """What the connections of one server share.
-
-    Args:
-        app: Answers requests.
-        scheduler: Plays replies.
-        timer: Wakes the scheduler.
-        clock: The one clock.
-        limits: Bounds of a request's size.
-        fast_parser: Plain heads may skip h11.
-    """
-
-    def __init__(
-        self, app: App, scheduler: Scheduler, timer: Timer, clock: Clock, limits: Limits, fast_parser: bool
-    ) -> None:
-        self.app = app
-        self.scheduler = scheduler
-        self.timer = timer
-        self.clock = clock
-        self.limits = limits
-        self.fast_parser = fast_parser
-        self.date = Date()
-        self.connections: set[Connection] = set()
-        self.closing = False
-        self._emptied: asyncio.Future[None] | None = None
-
-    def start(self, item: Item, when_s: float) -> None:
-        """Let `item` fire at `when_s`."""
-        if self.scheduler.start(item, when_s):
-            self.timer.wake_at(when_s)
-
-    def gone(self, connection: Connection) -> None:
-        """A connection was lost or closed."""
-        self.connections.discard(connection)
-        if not self.connections and self._emptied is not None and not self._emptied.done():
-            self._emptied.set_result(None)
-
-    async def close(self, timeout_s: float) -> None:
-        """Close idle connections at once, the others when their reply is done or `timeout_s` has passed."""
-        self.closing = True
-        for connection in tuple(self.connections):
-            connection.close_when_idle()
-        await self._empty(timeout_s)
-        for connection in tuple(self.connections):
-            connection.abort(End.ABORTED)
-        await self._empty(None)
-
-    async def _empty(self, timeout_s: float | None) -> None:
-        if self.connections:
-            self._emptied = asyncio.get_running_loop().create_future()
-            await asyncio.wait((self._emptied,), timeout=timeout_s)
-
-    def run_overdue(self) -> None:
-        """Serve what fell due while a burst of requests was read: one callback's wait, not all of theirs."""
-        next_s = self.scheduler.next_s
-        if next_s is not None and next_s <= self.clock.now():
-            self.scheduler.run_due()
+LINGER_S = 1.0
+"""How long a refused client's further bytes are read and dropped, so that a reset does not destroy
+the reply on its way (RFC 9112 §9.6)."""
 
 
 class Connection(asyncio.Protocol):
@@ -115,6 +50,9 @@ class Connection(asyncio.Protocol):
         self._peer_behind = False  # the kernel would not take all bytes
         self._all_written = False  # of the reply in flight
         self._serving = False
+        self._since_s = 0.0  # when it became idle, or the peer began to stall, or it began to linger
+        self._lingering = False
+        self.slot = 0.0  # as an item of the scheduler: its timeouts
 
     # ---- the transport's calls ---------------------------------------------------------------
 
@@ -127,9 +65,17 @@ class Connection(asyncio.Protocol):
         # With a high-water mark of 0 every byte that the kernel did not take pauses the writer,
         # so nothing piles up in user space and the peer's delay is told from ours.
         transport.set_write_buffer_limits(high=0)
-        self._service.connections.add(self)
+        service = self._service
+        service.connections.add(self)
+        self._since_s = now = self._now()
+        if service.timeouts.check_s:
+            service.start(self, now + service.timeouts.check_s)
+        if service.max_connections and len(service.connections) > service.max_connections:
+            self._refuse(HttpError(503, f"All {service.max_connections} connections are in use.", "overloaded"))
 
     def data_received(self, data: bytes) -> None:
+        if self._lingering:
+            return
         self._reader.feed(data, self._now())
         if self._exchange is None:
             self._serve()
@@ -142,12 +88,14 @@ class Connection(asyncio.Protocol):
         """A client that closes its side is gone: half-close is not supported."""
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._service.scheduler.cancel(self)
         self._service.gone(self)
         if self._exchange is not None:
             self._end(End.CLIENT_GONE, "" if exc is None else type(exc).__name__)
 
     def pause_writing(self) -> None:
         self._peer_behind = True
+        self._since_s = self._now()
         if self._playback is not None:
             self._playback.paused = True
             self._service.scheduler.cancel(self._playback)
@@ -207,12 +155,16 @@ class Connection(asyncio.Protocol):
             reply = app.failure(exchange)
         self._play(request, reply, exchange)
 
-    def _refuse(self, error: HttpError) -> None:
-        """Answer bytes that are no request; nothing after them is read."""
+    def _refuse(self, error: RequestError, outcome: End = End.REFUSED) -> None:
+        """Answer bytes that are no request; nothing after them is interpreted."""
         now = self._now()
-        request = Request("", "", "", {}, b"", now, now, keep_alive=False)
+        first_s = self._reader.first_byte_s
+        request = Request("", "", "", {}, b"", now if first_s is None else first_s, now, keep_alive=False)
         exchange = self._service.app.exchange(request)
-        self._play(request, self._service.app.refusal(error, exchange), exchange)
+        exchange.outcome = outcome
+        reply = self._service.app.refusal(error, exchange)
+        reply.linger = True
+        self._play(request, reply, exchange)
 
     # ---- replies -----------------------------------------------------------------------------
 
@@ -227,18 +179,18 @@ class Connection(asyncio.Protocol):
         self._playback = playback = Playback(timeline, exchange.arrival_s, self)
         if reply.head_at_arrival:
             self._write(timeline.preamble, last=False)
-        due_s: float | None = playback.due_s
+        due_s = playback.due_s
         now = self._now()
         if due_s > now:
             service.start(playback, due_s)
             return
         try:
-            due_s = playback.fire(now)
+            following_s = playback.fire(now)
         except Exception as error:
             self.broken(error)
             return
-        if due_s is not None:
-            service.start(playback, due_s)
+        if following_s is not None:
+            service.start(playback, following_s)
 
     def broken(self, error: Exception) -> None:
         """A bug of ours stopped the reply in flight: say so once, and let the client see that it is not whole."""
@@ -251,7 +203,6 @@ class Connection(asyncio.Protocol):
         reply = self._service.app.failure(exchange)
         self._reply = reply
         exchange.status = reply.status
-        exchange.outcome = End.ERROR
         self._body_allowed, self._chunked = True, False
         assert reply.length_bytes is not None
         self._head = (
@@ -305,7 +256,8 @@ class Connection(asyncio.Protocol):
         """Frame and write; returns when the kernel had the bytes (or the buffer, see `_peer_behind`)."""
         exchange = self._exchange
         reply = self._reply
-        assert exchange is not None and reply is not None
+        assert exchange is not None
+        assert reply is not None
         head = self._head
         if head is not None and not reply.head_at_arrival and reply.timeline.preamble:
             events = reply.timeline.preamble + events
@@ -334,10 +286,61 @@ class Connection(asyncio.Protocol):
         reply = self._reply
         assert reply is not None
         self._end(End.COMPLETED)
-        if reply.close:
+        if reply.linger:
+            self._linger()
+        elif reply.close:
             self._transport.close()
         elif not self._serving:
             self._serve()
+
+    def _linger(self) -> None:
+        """Say that no more comes, but read on for a while."""
+        self._lingering = True
+        self._since_s = now = self._now()
+        if not self._transport.can_write_eof():
+            self._transport.close()
+            return
+        self._transport.write_eof()
+        if self._reading_paused:
+            self._transport.resume_reading()
+        self._service.scheduler.cancel(self)
+        self._service.start(self, now + LINGER_S)
+
+    # ---- timeouts ----------------------------------------------------------------------------
+
+    def fire(self, now: float) -> float | None:
+        """Look whether the client takes too long; see `scheduler.Item`."""
+        if self._transport.is_closing():
+            return None
+        deadline_s, timeouts = self._deadline(), self._service.timeouts
+        if deadline_s is None or deadline_s > now:
+            soon = now + timeouts.check_s
+            return soon if deadline_s is None else min(soon, deadline_s)
+        if self._exchange is not None:
+            self.abort(End.TIMED_OUT)
+        elif self._lingering or self._reader.phase is Phase.IDLE:
+            self._transport.close()
+        else:
+            part = "head" if self._reader.phase is Phase.HEAD else "body"
+            self._refuse(HttpError(408, f"The request's {part} did not arrive in time.", "timeout"), End.TIMED_OUT)
+        return None if self._lingering or self._transport.is_closing() else now + timeouts.check_s
+
+    def _deadline(self) -> float | None:
+        """When the client's time is up; None while it is our turn."""
+        timeouts = self._service.timeouts
+        if self._lingering:
+            return self._since_s + LINGER_S
+        if self._exchange is not None:
+            limit_s, since_s = timeouts.write_s if self._peer_behind else 0.0, self._since_s
+        elif self._reader.phase is Phase.IDLE:
+            limit_s, since_s = timeouts.keep_alive_s, self._since_s
+        else:
+            first_s = self._reader.first_byte_s
+            since_s = self._since_s if first_s is None else first_s
+            limit_s = timeouts.header_s
+            if self._reader.phase is Phase.BODY:
+                limit_s = timeouts.body_s and limit_s + timeouts.body_s
+        return since_s + limit_s if limit_s else None
 
     def _end(self, outcome: End, reason: str = "") -> None:
         """The exchange is over, however it went."""
@@ -347,8 +350,9 @@ class Connection(asyncio.Protocol):
             self._service.scheduler.cancel(self._playback)
         self._playback = self._exchange = self._reply = self._head = None
         self._all_written = False
-        exchange.end_s = self._now()
-        if exchange.outcome is None:
+        exchange.end_s = self._since_s = self._now()
+        # What the app made of it stands, unless the client did not even get that.
+        if exchange.outcome is None or outcome is not End.COMPLETED:
             exchange.outcome = outcome
             exchange.close_reason = reason
         self._service.app.finished(exchange)

@@ -18,17 +18,14 @@ from mockllm.app import App
 from mockllm.clock import Clock, SystemClock
 from mockllm.config import Config
 from mockllm.http.http11 import Limits
+from mockllm.listener import Listener
 from mockllm.playback import Playback
-from mockllm.protocol import Connection, Service
+from mockllm.protocol import Connection
 from mockllm.scheduler import Item, Scheduler
+from mockllm.service import Service, Timeouts, wait
 from mockllm.timer import SchedulerTimer
 
 log = logging.getLogger("mockllm.server")
-
-ACCEPTS_PER_TURN = 64
-"""asyncio accepts up to `backlog` connections in one turn of the loop; more would hold it too long."""
-BACKLOG = 4096
-"""What the kernel queues before they are accepted."""
 
 
 class Server:
@@ -52,10 +49,12 @@ class Server:
         self.config = config if config is not None else Config()
         self._clock = clock if clock is not None else SystemClock()
         self._sockets = list(sockets)
-        self._servers: list[asyncio.Server] = []
+        self._listeners: list[Listener] = []
         self._service: Service | None = None
         self._timer: SchedulerTimer | None = None
         self._address: tuple[str, int] | None = None
+        self._closing: asyncio.Future[None] | None = None
+        self._hurry = asyncio.Event()
         self._app = App(self.config, self._clock)
 
     # ---- where it is -------------------------------------------------------------------------
@@ -101,13 +100,21 @@ class Server:
         self._timer = SchedulerTimer(loop, scheduler, self._clock.now)
         limits = Limits(config.max_request_line_bytes, config.max_header_bytes, config.max_body_bytes)
         self._service = service = Service(
-            self._app, scheduler, self._timer, self._clock, limits, config.fast_parser
+            self._app,
+            scheduler,
+            self._timer,
+            self._clock,
+            limits=limits,
+            timeouts=Timeouts(
+                config.header_timeout_s, config.body_timeout_s, config.keep_alive_timeout_s, config.write_timeout_s
+            ),
+            max_connections=config.max_connections,
+            fast_parser=config.fast_parser,
         )
         for sock in self._sockets:
-            server = await loop.create_server(lambda: Connection(service), sock=sock, backlog=ACCEPTS_PER_TURN)
-            sock.listen(BACKLOG)
-            self._servers.append(server)
+            self._listeners.append(Listener(loop, sock, lambda: Connection(service)))
         self._address = self._sockets[0].getsockname()[:2]
+        self._app.lifecycle.start(self.config.startup_delay_s)
 
     async def _bind(self, loop: asyncio.AbstractEventLoop) -> list[socket.socket]:
         port = self.config.port
@@ -136,21 +143,35 @@ class Server:
             log.error("A timed action failed", exc_info=error)
 
     async def aclose(self, timeout_s: float | None = None) -> None:
-        """Stop: accept no more, let running replies finish, then cut what is left. Idempotent.
+        """Stop: say so for `drain_delay_s`, accept no more, let running replies finish, cut the rest.
+
+        Idempotent; a second call waits for the first.
 
         Args:
             timeout_s: How long replies may take to finish, in seconds; the setting
                 `shutdown_timeout_s` where omitted.
         """
-        servers, self._servers = self._servers, []
-        for server in servers:
-            server.close()
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(
+                self._close(self.config.shutdown_timeout_s if timeout_s is None else timeout_s)
+            )
+        await asyncio.shield(self._closing)
+
+    def cut(self) -> None:
+        """Make an `aclose` that is under way, or comes, end at once."""
+        self._hurry.set()
+
+    async def _close(self, timeout_s: float) -> None:
+        service = self._service
+        if service is not None:
+            self._app.lifecycle.drain()
+            await wait(self._hurry, self.config.drain_delay_s)
+        for listener in self._listeners:
+            await listener.close()
         for sock in self._sockets:
             sock.close()
-        if self._service is not None:
-            await self._service.close(self.config.shutdown_timeout_s if timeout_s is None else timeout_s)
-        for server in servers:
-            await server.wait_closed()
+        if service is not None:
+            await service.close(self._hurry, timeout_s)
         if self._timer is not None:
             self._timer.close()
 

@@ -25,14 +25,16 @@ RANKS = {
     "metrics": 3,
     "recording": 3,
     "app": 4,
-    "protocol": 5,
+    "listener": 5,
+    "service": 5,
     "timer": 5,
-    "server": 6,
-    "workers": 7,
-    "cli": 8,
-    "__init__": 8,
-    "__main__": 9,
-    "pytest_plugin": 9,
+    "protocol": 6,
+    "server": 7,
+    "workers": 8,
+    "cli": 9,
+    "__init__": 9,
+    "__main__": 10,
+    "pytest_plugin": 10,
 }
 
 # Ranks 0 to 4 take time as an argument and do no I/O.
@@ -44,7 +46,7 @@ IMPURE_MODULES = {
 IMPURE_CALLS = {"open", "print"}
 
 # Only from this rank on is the process ours: its arguments, environment, signals, logging and exit.
-PROCESS = 8
+PROCESS = 9
 PROCESS_NAMES = {
     *("os.environ", "os.environb", "os.getenv", "os.putenv", "sys.argv", "sys.exit", "os._exit", "os.abort"),
     *("logging.basicConfig", "logging.config", "logging.disable", "signal.signal", "importlib.import_module"),

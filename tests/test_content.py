@@ -52,8 +52,8 @@ def test_different_keys_give_different_text() -> None:
 
 def test_the_same_key_gives_the_same_text_for_ever() -> None:
     assert text_of(SOURCE.pieces(b"0123456789abcdef", 24)) == (
-        "The order loudly grew with losses. About their bank, my cable in the coach"
-        " hid each loyal danger. Past my period"
+        "Our button really made since wings. Of its party, one guess like your pepper"
+        " wept the tender engine. From one bear"
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from mockllm.app.generate import Generator
+from mockllm.app.lifecycle import Lifecycle
 from mockllm.app.replies import Replies
 from mockllm.app.responses import ResponsesRoutes
 from mockllm.app.router import Route, Router
@@ -20,8 +21,9 @@ from mockllm.config import Config
 from mockllm.dialects.chat import Chat
 from mockllm.dialects.completions import Completions
 from mockllm.dialects.models import Models
+from mockllm.dialects.tokenizer import detokenize, tokenize
 from mockllm.errors import RequestError
-from mockllm.exchange import Exchange, Reply, Request
+from mockllm.exchange import End, Exchange, Reply, Request
 from mockllm.generation.content import TextSource
 from mockllm.generation.ids import Ids
 from mockllm.generation.latency import Latency
@@ -81,6 +83,8 @@ class App:
             head_at_arrival=config.head_at == "arrival",
         )
         self._models = Models((config.model,), int(clock.wall()), config.max_model_len)
+        self._max_model_len = config.max_model_len
+        self.lifecycle = Lifecycle(clock)
         self._router = Router()
         self._add_routes(config)
 
@@ -103,6 +107,7 @@ class App:
                 return self._replies.options(request, exchange, route.allow)
             return self._router.handler(route, request.method)(request, exchange, rest)
         except RequestError as error:
+            exchange.outcome = End.REFUSED
             return self._replies.error(exchange, error)
 
     def refusal(self, error: RequestError, exchange: Exchange) -> Reply:
@@ -111,6 +116,7 @@ class App:
 
     def failure(self, exchange: Exchange) -> Reply:
         """The answer where a bug of ours prevented one; the connection closes after it."""
+        exchange.outcome = End.ERROR
         error = RequestError(
             "The mock server failed; its log has the reason.", status=500, type="server_error", code="internal_error"
         )
@@ -135,6 +141,8 @@ class App:
         for route in ResponsesRoutes(self._generator, self._replies, config.opening_events).routes():
             add(route, api=True)
         add(Route("/v1/completions", {"POST": generate(Completions())}), api=True)
+        add(Route("/tokenize", {"POST": self._tokenize}), api=True)
+        add(Route("/detokenize", {"POST": self._detokenize}), api=True)
 
     def _index(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
         paths = sorted({route.path + ("{id}" if route.prefix else "") for route in self._router.routes})
@@ -142,11 +150,18 @@ class App:
         return self._replies.whole(exchange, msgspec.json.encode(body))
 
     def _health(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
-        body = {"status": "healthy", "timestamp": self._clock.wall()}
-        return self._replies.whole(exchange, msgspec.json.encode(body))
+        state = self.lifecycle.state
+        body = {"status": state, "timestamp": self._clock.wall()}
+        return self._replies.whole(exchange, msgspec.json.encode(body), status=200 if state == "healthy" else 503)
 
     def _list_models(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
         return self._replies.whole(exchange, self._models.list())
 
     def _one_model(self, request: Request, exchange: Exchange, rest: str) -> Reply:
         return self._replies.whole(exchange, self._models.one(rest))
+
+    def _tokenize(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        return self._replies.whole(exchange, tokenize(request.body, self.tokenizer, self._max_model_len))
+
+    def _detokenize(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        return self._replies.whole(exchange, detokenize(request.body, self.tokenizer))

@@ -93,6 +93,5 @@ class Generator:
         if not self._truth_headers:
             return b""
         return (
-            b"x-mockllm-ttft-ms: %.3f\r\nx-mockllm-itl-ms: %.3f\r\n"
-            b"x-mockllm-output-tokens: %d\r\nx-mockllm-seq: %d\r\n"
+            b"x-mockllm-ttft-ms: %.3f\r\nx-mockllm-itl-ms: %.3f\r\nx-mockllm-output-tokens: %d\r\nx-mockllm-seq: %d\r\n"
         ) % (plan.offset_s * 1e3, plan.itl_s * 1e3, plan.completion_tokens, exchange.seq)

@@ -44,9 +44,10 @@ class Router:
         self.routes: list[Route] = []
 
     def add(self, route: Route, *, api: bool = False) -> None:
-        """Add a route; with `api`, its path begins with `/v1` and is served without it as well."""
+        """Add a route; with `api`, it is served both with and without `/v1` before it."""
         self.routes.append(route)
-        for path in (route.path, route.path.removeprefix("/v1")) if api else (route.path,):
+        bare = route.path.removeprefix("/v1")
+        for path in (bare, "/v1" + bare) if api else (route.path,):
             if route.prefix:
                 self._prefixes.append(Route(path, route.handlers, True, route.open))
             else:

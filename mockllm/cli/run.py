@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import gc
 import signal
@@ -44,6 +45,7 @@ def _spread(name: str, mean: float, std: float, unit: str) -> str:
 
 
 async def _serve(config: Config) -> int:
+    raise_descriptor_limit()
     signals = _Signals()
     signals.install()
     server = Server(config)
@@ -64,13 +66,24 @@ async def _serve(config: Config) -> int:
     await asyncio.wait([closing, cut_short], return_when=asyncio.FIRST_COMPLETED)
     cut_short.cancel()
     if not closing.done():
-        closing.cancel()
-        await asyncio.wait([closing])
-        await server.aclose(0)
+        server.cut()
+        await closing
         print("mockllm: a second signal: stopped without waiting", file=sys.stderr)
         return FAILED
     closing.result()
     return OK
+
+
+def raise_descriptor_limit() -> None:
+    """Allow this process as many descriptors, and so connections, as the system lets it have."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(ValueError, OSError):  # macOS says "unlimited" and means less
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _cannot_listen(config: Config, error: OSError) -> str:

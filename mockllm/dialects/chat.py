@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from mockllm.dialects.chat_stream import FINGERPRINT, ChatWriter
 from mockllm.dialects.decode import decoder
@@ -17,7 +17,7 @@ from mockllm.dialects.jsontext import quoted
 from mockllm.dialects.messages import ChatMessage, prompt_of
 from mockllm.dialects.usage import usage_json
 from mockllm.exchange import Timeline
-from mockllm.generation.plan import Choice, GenerationRequest, Segment, Tool, ToolChoice
+from mockllm.generation.plan import Choice, GenerationRequest, Segment
 
 
 class StreamOptions(Struct):
@@ -57,7 +57,9 @@ class Chat:
 
     id_prefix = "chatcmpl-"
 
-    def __init__(self, role_chunk: str = "with-first-token", reasoning_fields: tuple[str, ...] = ("reasoning_content",)) -> None:
+    def __init__(
+        self, role_chunk: str = "with-first-token", reasoning_fields: tuple[str, ...] = ("reasoning_content",)
+    ) -> None:
         self._role_chunk = role_chunk
         self._reasoning_fields = reasoning_fields
 

@@ -28,10 +28,9 @@ class ChatWriter:
     def __init__(self, context: Context, role_chunk: bool, reasoning_fields: tuple[str, ...]) -> None:
         request = context.request
         self._head = (
-            f'data: {{"id":"{context.id}","object":"chat.completion.chunk","created":{context.created},"model":'.encode()
-            + quoted(request.model)
-            + f',"system_fingerprint":"{FINGERPRINT}","choices":['.encode()
-        )
+            b'data: {"id":"%b","object":"chat.completion.chunk","created":%d,"model":%b,'
+            b'"system_fingerprint":"%b","choices":['
+        ) % (context.id.encode(), context.created, quoted(request.model), FINGERPRINT.encode())
         self._context = context
         self._role_chunk = role_chunk
         self._reasoning_fields = reasoning_fields

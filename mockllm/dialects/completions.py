@@ -34,7 +34,7 @@ class CompletionRequest(Struct):
     max_completion_tokens: int | None = None
     min_tokens: int | None = None
     ignore_eos: bool | None = None
-    stop: str | list[str] | None | UnsetType = UNSET
+    stop: str | list[str] | UnsetType | None = UNSET
     echo: bool | None = None
     seed: int | None = None
 

@@ -37,6 +37,7 @@ _PREDICATES = ("VDM", "RVIP", "VDAN", "VDNIDM", "VIDAN", "VP", "RVDAM", "VAPCSVD
 _SHAPES = [
     opening + subject + predicate + "." for opening in _OPENINGS for subject in _SUBJECTS for predicate in _PREDICATES
 ]
+ANCHOR = "a"  # a piece is tried behind this: some tokenizers treat the start of a text in another way
 _ALL_WORDS = tuple(dict.fromkeys(word for kind in "NMAVPR" for word in _WORDS[kind]))
 
 
@@ -45,28 +46,38 @@ class TextSource:
 
     Args:
         tokenizer: Decides which words may be used: those that are one token behind a space.
-        any_order: Pieces to be used in place of English sentences, each good at any place, also
-            the first: for a tokenizer that does not know enough English words.
+        variety: Words for each place of a sentence, 1 to 256; fewer make a source that is quicker to check.
+        any_order: Pieces to be used in place of English sentences, each good behind any other: for a
+            tokenizer that does not know enough English words. The first one of a text goes without
+            its space if it is no single token there with it.
 
     Raises:
         ValueError: The tokenizer leaves no words for some place of a sentence.
     """
 
-    def __init__(self, tokenizer: Tokenizer, any_order: Sequence[str] = ()) -> None:
+    def __init__(self, tokenizer: Tokenizer, *, variety: int = 256, any_order: Sequence[str] = ()) -> None:
+
+        def begins(text: str) -> bool:
+            return tokenizer.pieces(text) == [text]
+
+        def follows(text: str) -> bool:
+            return tokenizer.pieces(ANCHOR + text) == [ANCHOR, text]
+
         if any_order:
             table = _table(any_order)
             self._shapes: list[list[_Table]] = [[table] * len(shape) for shape in _SHAPES]
-            self._first = {piece: piece for piece in table}
+            self._first = {piece: piece if begins(_plain(piece)) else piece.removeprefix(b" ") for piece in table}
             return
 
-        def single(text: str) -> bool:
-            return tokenizer.pieces(text) == [text]
-
-        marks = {mark: _table([mark]) for mark in ",." if single(mark)}
-        lower = {kind: _table(filter(single, (" " + word for word in words))) for kind, words in _WORDS.items()}
-        upper = {
-            kind: _table(" " + word for word in map(str.capitalize, words) if single(" " + word) and single(word))
+        marks = {mark: _table([mark]) for mark in ",." if follows(mark)}
+        lower = {
+            kind: _table(islice(filter(follows, (" " + word for word in _spread(words))), variety))
             for kind, words in _WORDS.items()
+        }
+        starts = {kind: [word.capitalize() for word in _spread(words)] for kind, words in _WORDS.items()}
+        upper = {
+            kind: _table(islice((" " + word for word in words if follows(" " + word) and begins(word)), variety))
+            for kind, words in starts.items()
         }
         tables = marks | lower
         if len(marks) < 2 or not all(lower.values()) or not all(upper[shape[0]] for shape in _SHAPES):
@@ -95,10 +106,14 @@ class TextSource:
         pieces[0] = self._first[pieces[0]]
         return pieces
 
+    def text(self, key: bytes, count: int) -> list[str]:
+        """The same as `pieces`, unescaped."""
+        return [_plain(piece) for piece in self.pieces(key, count)]
+
     def vocabulary(self) -> list[str]:
         """Every piece that can occur behind another, as text."""
         pieces = dict.fromkeys(piece for shape in self._shapes for table in shape for piece in table)
-        return [msgspec.json.decode(b'"%b"' % piece, type=str) for piece in pieces]
+        return [_plain(piece) for piece in pieces]
 
 
 def words(draws: Draws, count: int) -> list[str]:
@@ -117,3 +132,12 @@ def sentence(draws: Draws) -> str:
 def _table(pieces: Iterable[str]) -> _Table:
     """256 pieces, repeated where there are fewer, as the inside of JSON strings."""
     return tuple(islice(cycle([msgspec.json.encode(piece)[1:-1] for piece in pieces]), 256))
+
+
+def _plain(piece: bytes) -> str:
+    return msgspec.json.decode(b'"' + piece + b'"', type=str)
+
+
+def _spread(words: Sequence[str]) -> Sequence[str]:
+    """The words in another fixed order, so that the first few do not all begin with one letter."""
+    return [word for start in range(17) for word in words[start::17]]

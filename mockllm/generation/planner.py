@@ -119,9 +119,10 @@ class Planner:
         return limit
 
     def _too_long(self, param: str, prompt_tokens: int, limit: int) -> RequestError:
+        where = param if param in _PROMPTS else "prompt"
         return RequestError(
             f"This model's maximum context length is {self._max_model_len} tokens, but {prompt_tokens + limit} were "
-            f"requested ({prompt_tokens} in the {param if param in _PROMPTS else 'prompt'}, {limit} in the completion).",
+            f"requested ({prompt_tokens} in the {where}, {limit} in the completion).",
             param=param,
             code="context_length_exceeded",
         )
