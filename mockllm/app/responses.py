@@ -64,10 +64,10 @@ class ResponsesRoutes:
         self._refuse_tail(tail, {"cancel": "POST"})
         context = stored.context
         exchange.model = context.request.model
-        if query.get("stream", ["false"])[-1].lower() in ("true", "1"):
+        if _flag(query, "stream"):
             exchange.stream = True
             after = _number(query, "starting_after")
-            timeline = replay(stored, request.arrival_s, after)
+            timeline = replay(stored, request.arrival_s, after, _flag(query, "include_obfuscation"))
             return self._generator.stream(exchange, context.plan, timeline)
         return self._replies.whole(exchange, snapshot(stored, request.arrival_s))
 
@@ -113,6 +113,10 @@ class ResponsesRoutes:
             raise RequestError(
                 f"A response has nothing at {tail[:100]!r}.", status=404, type="not_found_error", code="not_found"
             )
+
+
+def _flag(query: dict[str, list[str]], name: str) -> bool:
+    return query.get(name, ["false"])[-1].lower() in ("true", "1")
 
 
 def _number(query: dict[str, list[str]], name: str) -> int | None:

@@ -73,7 +73,7 @@ class Responses:
     def stream(self, context: Context) -> Timeline:
         """See `Dialect`."""
         plan = context.plan
-        writer = ResponsesWriter(context, self._opened_at_head)
+        writer = ResponsesWriter(context, self._opened_at_head, context.body.asked.padded)
         preamble = writer.opening() if self._opened_at_head else []
         return Timeline(plan.steps, StepStream(plan, writer).render, plan.offset_s, plan.after_s, preamble)
 

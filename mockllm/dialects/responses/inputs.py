@@ -37,8 +37,8 @@ class InputItem(Struct):
     id: str | None = None
     call_id: str | None = None
     name: str | None = None
-    arguments: str | None = None
-    input: str | None = None
+    arguments: Any = None
+    input: Any = None
     output: Any = None
 
     @property
@@ -93,8 +93,8 @@ def _read_item(item: InputItem, number: int, reading: Reading, resolve: Resolve)
     elif kind in _CALLS:
         given = item.arguments if kind == "function_call" else item.input
         for field, value in (("call_id", item.call_id), ("name", item.name), (_CALLS[kind], given)):
-            if value is None:
-                raise wrong(f"{place}.{field}", "this field is required")
+            if not isinstance(value, str):
+                raise wrong(f"{place}.{field}", "must be a string" if value is not None else "this field is required")
         add_call(reading.messages)
     elif kind in _CALL_OUTPUTS:
         if item.call_id is None:
@@ -150,10 +150,15 @@ def _output(output: object, place: str, reading: Reading) -> str:
     try:
         content = msgspec.convert(output, list[str | ContentPart])
     except msgspec.ValidationError as error:
-        raise invalid(
-            str(error).replace("`$", f"`$.{place}", 1) if "`$" in str(error) else f"{error} - at `$.{place}`"
-        ) from None
+        raise invalid(_below(str(error), place)) from None
     return _text(content, place, reading)
+
+
+def _below(message: str, place: str) -> str:
+    """A message of msgspec about a value that stands at `place`."""
+    if "`$" in message:
+        return message.replace("`$", f"`$.{place}")
+    return f"{message} - at `$.{place}`"
 
 
 def wrong(place: str, problem: str) -> RequestError:

@@ -33,19 +33,20 @@ def snapshot(stored: Stored, now: float) -> bytes:
     return _encode(replace(opening(stored.context), status=status))
 
 
-def replay(stored: Stored, now: float, after: int | None) -> Timeline:
+def replay(stored: Stored, now: float, after: int | None, padded: bool) -> Timeline:
     """The response's stream, on its own timeline: what is overdue at `now` comes at once.
 
     Args:
         stored: The response.
         now: When the stream was asked for, in the clock's seconds.
         after: Only events with a higher sequence number are sent.
+        padded: Deltas carry `obfuscation`.
     """
     plan = stored.context.plan
     gone_s = now - stored.arrival_s - plan.offset_s
     offset_s = max(0.0, -gone_s)
     after_s = [max(0.0, due - gone_s) - offset_s for due in plan.after_s[: plan.steps]]
-    writer = ResponsesWriter(stored.context, True)
+    writer = ResponsesWriter(stored.context, True, padded)
     render = StepStream(plan, writer).render
     skip = 0 if after is None else after + 1
     preamble = writer.opening()

@@ -97,6 +97,12 @@ class ResponsesRequest(Struct):
         return self.store is not False
 
     @property
+    def padded(self) -> bool:
+        """Whether deltas carry `obfuscation`; unlike the API, not by default."""
+        options = self.stream_options
+        return options is not None and bool(options.include_obfuscation)
+
+    @property
     def with_logprobs(self) -> bool:
         return self.include is not None and "message.output_text.logprobs" in self.include
 

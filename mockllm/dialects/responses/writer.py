@@ -58,11 +58,11 @@ class ResponsesWriter:
     Args:
         context: The answer.
         opened_at_head: `created` and `in_progress` leave with the head: the caller sends `opening`.
+        padded: Deltas carry `obfuscation`.
     """
 
     __slots__ = (
         "_asked",
-        "_at",
         "_base",
         "_context",
         "_drafts",
@@ -74,11 +74,9 @@ class ResponsesWriter:
         "_seq",
     )
 
-    def __init__(self, context: Context, opened_at_head: bool) -> None:
+    def __init__(self, context: Context, opened_at_head: bool, padded: bool) -> None:
         choice = context.plan.choices[0]
         asked: ResponsesRequest = context.body.asked
-        options = asked.stream_options
-        padded = options is not None and bool(options.include_obfuscation)
         self._context = context
         self._asked = asked
         self._opened_at_head = opened_at_head
