@@ -65,6 +65,7 @@ class ResponsesWriter:
         "_asked",
         "_base",
         "_context",
+        "_delta",
         "_drafts",
         "_item",
         "_opened_at_head",
@@ -85,6 +86,7 @@ class ResponsesWriter:
         self._item = 0
         self._part = 0
         self._seq = 0
+        self._delta = b""
         self._output: list[Item] = []
         self._pad = _Padding(derive(choice.key, b"obfuscation")) if padded else None
 
@@ -128,6 +130,7 @@ class ResponsesWriter:
         if not segment.steps:
             return []
         draft = self._drafts[self._item]
+        self._delta = self._template(segment)
         events = [] if self._part else [self._event(OutputItemAdded, draft.output_index, opened(draft))]
         if segment.kind == "text":
             events.append(self._placed(ContentPartAdded, draft, OutputText()))
@@ -143,7 +146,7 @@ class ResponsesWriter:
         pieces = segment.pieces
         if upto - first != len(pieces):
             pieces = pieces[first:upto]
-        template = self._template(segment)
+        template = self._delta
         seq = self._seq
         if self._pad is not None:
             events = self._pad.events(template, seq, pieces)
