@@ -12,6 +12,7 @@ pairs cover what stands between two spaces.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -105,14 +106,14 @@ def load(processor: str, cache: Path | None = None) -> tuple[HuggingFaceTokenize
             its text cannot be counted exactly.
     """
     try:
-        import tokenizers  # an extra: needed only where a processor is named
+        package = importlib.import_module("tokenizers")
     except ImportError:
         raise ConfigError(
             _OPTION, processor, "nothing but the built-in tokenizer until the package `tokenizers` is installed"
         ) from None
     path = find(processor, cache)
     try:
-        backend = tokenizers.Tokenizer.from_file(str(path))
+        backend = package.Tokenizer.from_file(str(path))
     except Exception as error:  # the package raises bare Exceptions
         raise ConfigError(_OPTION, processor, f"a {_FILE} that `tokenizers` can read ({path}: {error})") from None
     tokenizer = HuggingFaceTokenizer(processor, backend)
