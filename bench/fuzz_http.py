@@ -38,13 +38,15 @@ SEEDS = [
     b"GET /health HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n",
     b"POST /v1/responses HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     b'3\r\nabc\r\nA;e="f"\r\n0123456789\r\n0\r\nT: u\r\n\r\n',
+    b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n01\r\nc\r\n0\r\n\r\n",
     b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nConnection: close\r\n" + _LENGTH,
     b"GET http://h:1/p?q HTTP/1.1\r\nHost: h\r\nUpgrade: h2c\r\n\r\n",
     b"\r\nOPTIONS * HTTP/1.1\r\nHost: x\r\nA: b\r\nA: c\r\n\r\n",
 ]
 SPLICES = [
     b"\r", b"\n", b"\r\n", b"\r\n\r\n", b"\n\n", b"\r\n ", b" ", b"\t", b":", b",", b"#", b"?", b";",
-    b"\0", b"\x7f", b"\xff", b"0\r\n\r\n", b"1\r\na\r\n", b"HTTP/1.1", b"HTTP/1.0", b"HTTP/2.0",
+    b"\0", b"\x7f", b"\xff", b"0\r\n\r\n", b"1\r\na\r\n", b"2;\xe9=\t \r\nbc\r\n", b"A" * 520,
+    b"HTTP/1.1", b"HTTP/1.0", b"HTTP/2.0",
     b"Host: x\r\n", b"host:\r\n", b"Host: a b\r\n", b"Content-Length: 5\r\n", b"content-length: +5\r\n",
     b"Content-Length: 5, 5\r\n", b"Content-Length: 999\r\n", b"Transfer-Encoding: chunked\r\n",
     b"Transfer-Encoding: gzip, chunked\r\n", b"Expect: 100-continue\r\n", b"Expect: x\r\n",

@@ -49,7 +49,7 @@ IMPURE_CALLS = {"open", "print"}
 PROCESS = 9
 PROCESS_NAMES = {
     *("os.environ", "os.environb", "os.getenv", "os.putenv", "sys.argv", "sys.exit", "os._exit", "os.abort"),
-    *("logging.basicConfig", "logging.config", "logging.disable", "signal.signal", "importlib.import_module"),
+    *("logging.basicConfig", "logging.config", "logging.disable", "signal.signal"),
 }
 PROCESS_METHODS = {"add_signal_handler", "addHandler", "setLevel"}
 PROCESS_BUILTINS = {"SystemExit", "exit", "quit", "__import__"}
@@ -135,10 +135,25 @@ def _forbidden(name: str, rank: int, tree: ast.Module) -> Iterator[str]:
                 yield f"is async at line {node.lineno}; ranks 0 to {LAST_PURE} may not be"
             case ast.Attribute(attr=attr) if rank < PROCESS and attr in PROCESS_METHODS:
                 yield f"uses .{attr}; only rank {PROCESS} may"
+            case ast.Call(func=function, args=args) if rank < PROCESS and _is_import_call(function):
+                if not _named_outside(args):
+                    yield f"imports by a computed or own name at line {node.lineno}; only rank {PROCESS} may"
             case ast.Name(id=word) if rank < PROCESS and word in PROCESS_BUILTINS:
                 yield f"uses {word}; only rank {PROCESS} may"
             case ast.Call(func=ast.Name(id=word)) if rank <= LAST_PURE and word in IMPURE_CALLS:
                 yield f"uses {word}; ranks 0 to {LAST_PURE} do no I/O"
+
+
+def _is_import_call(function: ast.expr) -> bool:
+    return ast.unparse(function).split(".")[-1] == "import_module"
+
+
+def _named_outside(args: list[ast.expr]) -> bool:
+    """Whether a call of `import_module` plainly names a package other than ours (an extra, say)."""
+    match args:
+        case [ast.Constant(value=str(name))]:
+            return not name.startswith(".") and _unit(name) not in {"mockllm", "time", *IMPURE_MODULES}
+    return False
 
 
 def _used(tree: ast.Module) -> Iterator[str]:

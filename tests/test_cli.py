@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import re
+from contextlib import redirect_stdout
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mockllm import __version__
 from mockllm.cli import COMMANDS, main
 from mockllm.cli.parser import read_flags
 from mockllm.cli.serve import read_config
 from mockllm.config import CONFIG_FILE, Config, options
+from mockllm.errors import ConfigError
 
 OPTIONS = (CONFIG_FILE, *options(Config))
 
@@ -106,8 +112,24 @@ def test_a_wrong_variable_is_one_line_and_exit_code_2(
     assert capsys.readouterr().err == "mockllm: MOCKLLM_ITL_MS: '-1' is not valid; allowed: a finite number >= 0\n"
 
 
-def test_every_command_is_there() -> None:
-    import importlib
+WORDS = st.one_of(
+    st.sampled_from([*(option.flag for option in OPTIONS), "--no-cors", "--help", "--", "-", "-h", "serve"]),
+    st.text(),
+    st.builds("{}={}".format, st.sampled_from([option.flag for option in OPTIONS]), st.text()),
+)
 
+
+@given(st.lists(WORDS, max_size=6))
+def test_no_command_line_does_worse_than_a_config_error_of_one_line(argv: list[str]) -> None:
+    try:
+        with redirect_stdout(io.StringIO()):
+            read_config(argv, {})
+    except ConfigError as error:
+        assert "\n" not in str(error)  # noqa: PT017 - either outcome is right
+    except SystemExit as stop:
+        assert stop.code == 0  # noqa: PT017 - help was asked for
+
+
+def test_every_command_is_there() -> None:
     for module in COMMANDS.values():
         assert callable(importlib.import_module(module).main)

@@ -40,7 +40,10 @@ CLEAN = {
     "generation/__init__.py": "",
     "generation/plan.py": "from .. import errors, clock\n",
     "config.py": "from .http.sse import encode\nfrom .http import framing\nfrom .generation import plan\n",
-    "server.py": "import asyncio\nfrom mockllm import config\nasync def run() -> None: open('x')\n",
+    "server.py": (
+        "import asyncio, importlib\nfrom mockllm import config\n"
+        "async def run() -> None: open('x')\nimportlib.import_module('extra')\n"
+    ),
     "cli/__init__.py": "import os, signal, sys\nfrom ..server import run\nprint(os.environ, sys.argv)\n",
 }
 
@@ -73,7 +76,13 @@ BREACHES = [
     ("server.py", "logger.setLevel(10)", "server: uses .setLevel"),
     ("server.py", "import sys\nsys.exit(1)", "server: uses sys.exit"),
     ("server.py", "raise SystemExit(1)", "server: uses SystemExit"),
-    ("server.py", "import importlib\nimportlib.import_module('x')", "server: uses importlib.import_module"),
+    ("server.py", "import importlib\nimportlib.import_module(name)", "server: imports by a computed or own name"),
+    (
+        "config.py",
+        "import importlib\nimportlib.import_module('mockllm.server')",
+        "config: imports by a computed or own",
+    ),
+    ("config.py", "import importlib\nimportlib.import_module('asyncio')", "config: imports by a computed or own name"),
 ]
 
 

@@ -9,6 +9,9 @@ from mockllm.http.refusals import HttpError, check_lines
 # Bytes are handed to h11 in slices, because asking it how far it got copies what it holds.
 _SLICE_BYTES = 4096
 
+CHUNK_LINE_BYTES = 512
+"""How long the size and the extensions of one chunk may be (RFC 9112 §7.1.1 wants a limit)."""
+
 
 def malformed() -> HttpError:
     """The one answer to a body whose chunks cannot be read."""
@@ -28,16 +31,17 @@ class ChunkedBody:
     Args:
         connection: h11's connection, which has parsed the head.
         body_bytes: Limit of the decoded body.
-        framing_bytes: Limit of the bytes between the data of two chunks, and of the last line
-            with the trailers.
+        trailer_bytes: Limit of the trailers, with the empty line after them.
     """
 
-    def __init__(self, connection: h11.Connection, body_bytes: int, framing_bytes: int) -> None:
+    def __init__(self, connection: h11.Connection, body_bytes: int, trailer_bytes: int) -> None:
         self.body = bytearray()
         self._connection = connection
         self._body_bytes = body_bytes
-        self._framing_bytes = framing_bytes
-        self._framing = bytearray()  # raw bytes since the end of the last chunk's data
+        self._trailer_bytes = trailer_bytes
+        # Raw bytes since the end of the last chunk's data. Data ends with a line end, so the first
+        # chunk line is given one too: all are then measured alike, also when h11 takes over midway.
+        self._framing = bytearray(b"\r\n")
         self._in_data = False
 
     def feed(self, data: bytes) -> int | None:
@@ -73,8 +77,8 @@ class ChunkedBody:
                 self._check_framing(len(self._framing) - left)
                 return left
             else:  # NEED_DATA
-                if not self._in_data and len(self._framing) > self._framing_bytes:
-                    raise malformed()
+                if not self._in_data:
+                    self._check_size(len(self._framing))
                 return None
 
     def _take(self, event: h11.Data) -> None:
@@ -89,9 +93,17 @@ class ChunkedBody:
 
     def _check_framing(self, size: int) -> None:
         """Check the first `size` bytes of the raw framing, which h11 has accepted."""
-        if size > self._framing_bytes:
-            raise malformed()
+        self._check_size(size)
         try:
             check_lines(self._framing[:size])
         except HttpError:
             raise malformed() from None
+
+    def _check_size(self, size: int) -> None:
+        """Check the lengths of the line, and of the trailers behind it, in the first `size` bytes."""
+        line_end = self._framing.find(b"\r\n", 2, size)
+        if line_end < 0:
+            if size - 2 > CHUNK_LINE_BYTES + 1:  # its CR may be there already
+                raise malformed()
+        elif line_end - 2 > CHUNK_LINE_BYTES or size - line_end - 2 > self._trailer_bytes:
+            raise malformed()

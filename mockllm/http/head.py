@@ -34,17 +34,18 @@ class Head(Struct, frozen=True):
     connection: h11.Connection | None
 
 
-def parse_head(raw: bytes, framing_bytes: int) -> Head:
+def parse_head(raw: bytes, trailer_bytes: int) -> Head:
     """Parse a whole head.
 
     Args:
         raw: From the first byte of the request line to the end of the blank line.
-        framing_bytes: How much h11 may hold of an incomplete chunk line or trailer.
+        trailer_bytes: Limit of the trailers of a chunked body.
 
     Raises:
         HttpError: The head is malformed, ambiguous or not supported.
     """
-    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=framing_bytes)
+    # Beyond what the chunk decoder's own limits let h11 hold, so that theirs give the answer.
+    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=trailer_bytes + 8192)
     connection.receive_data(raw)
     try:
         event = connection.next_event()

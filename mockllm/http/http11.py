@@ -11,6 +11,7 @@ falls at a byte that the stream itself determines.
 
 from __future__ import annotations
 
+import functools
 import re
 from enum import Enum, StrEnum
 from typing import Final
@@ -19,6 +20,7 @@ from msgspec import Struct
 
 from mockllm.exchange import Request
 from mockllm.http.chunkedbody import ChunkedBody, too_large
+from mockllm.http.fastchunks import PlainChunks
 from mockllm.http.fasthead import recognise
 from mockllm.http.head import CHUNKED, Head, parse_head
 from mockllm.http.refusals import HttpError
@@ -39,7 +41,7 @@ class Limits(Struct, frozen=True):
     Attributes:
         request_line_bytes: Request line, without its line end; beyond: 414.
         header_bytes: From the end of the request line to the end of the blank line; beyond:
-            431. Also bounds each chunk line of a chunked body, and its trailers (400).
+            431. Also bounds the trailers of a chunked body (400).
         body_bytes: Decoded body; beyond: 413, from `Content-Length` before any of it is read.
     """
 
@@ -105,7 +107,7 @@ class Reader:
         self._pos = 0  # where the unread bytes begin
         self._scan = 0  # where the search for the end of the head goes on
         self._head: Head | None = None  # parsed, its body incomplete
-        self._body: ChunkedBody | None = None
+        self._body: ChunkedBody | PlainChunks | None = None
         self._waiting = False  # all unread bytes belong to one request, which has begun and is incomplete
         self._first_s = 0.0  # when that request began
         self._last_s = 0.0  # of the last feed
@@ -267,7 +269,8 @@ class Reader:
         self._head = head
         self._pos = start
         if head.length == CHUNKED and head.connection is not None:
-            self._body = ChunkedBody(head.connection, body_bytes, self._limits.header_bytes)
+            make_h11 = functools.partial(ChunkedBody, head.connection, body_bytes, self._limits.header_bytes)
+            self._body = PlainChunks(body_bytes, make_h11) if self._fast_bytes else make_h11()
         if head.awaits_continue and start == len(self._buf):
             self._wait()
             return CONTINUE

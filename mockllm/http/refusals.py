@@ -21,6 +21,7 @@ bytes of the head as well as at h11's event. What h11 0.16 accepts and is refuse
 | `CONNECT` | 501 | RFC 9110 §9.1, §9.3.6 |
 | an expectation other than `100-continue` | 417 | RFC 9110 §10.1.1 |
 | in chunk lines and trailers: LF or CR alone, controls, folds | 400 | RFC 9112 §7.1, §2.2, §5.2 |
+| a chunk line of more than 512 bytes | 400 | RFC 9112 §7.1.1 |
 
 h11 itself refuses: no or two `Host` in HTTP/1.1, white space before the colon or the first
 header, signed, empty, non-numeric and differing lengths, names that are no tokens, NUL, and

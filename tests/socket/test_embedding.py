@@ -21,7 +21,7 @@ import pytest
 
 from mockllm import Config, Server, ServerThread
 
-FAST = {"port": 0, "ttft_ms": 0.0, "itl_ms": 0.0}
+FAST: dict[str, Any] = {"port": 0, "ttft_ms": 0.0, "itl_ms": 0.0}
 
 
 def get(url: str) -> dict[str, Any]:
@@ -190,5 +190,6 @@ def test_the_fixture_is_there_for_any_project(pytester: pytest.Pytester) -> None
                 assert reply.status == 200
         """
     )
-    result = pytester.runpytest("-p", "mockllm.pytest_plugin")
+    # By its module's name, whether or not an installed mockllm has brought it in by its own.
+    result = pytester.runpytest("-p", "no:mockllm", "-p", "mockllm.pytest_plugin")
     result.assert_outcomes(passed=1)
