@@ -248,6 +248,7 @@ def test_logprobs_are_only_for_those_who_include_them() -> None:
         ({"tool_choice": {"type": "allowed_tools", "mode": "auto"}}, "tool_choice.tools"),
         ({"stream_options": {"include_obfuscation": True}}, "stream_options"),
         ({"background": True, "store": False}, "store"),
+        ({"prompt": {}}, "prompt.id"),
         ({"max_output_tokens": "many"}, "max_output_tokens"),
         ({"max_tool_calls": 0}, "max_tool_calls"),
     ],

@@ -179,6 +179,17 @@ def test_a_limit_out_of_bounds_is_refused(limit: int) -> None:
     assert (asked.status, asked.json["error"]["param"]) == (400, "max_output_tokens")
 
 
+def test_truncation_drops_the_oldest_turns_but_never_the_instructions_or_the_last() -> None:
+    client = Client(max_model_len=20)
+    turns = [{"role": "user", "content": "one two three four"} for _ in range(6)]
+    body = {"instructions": "Be brief", "input": turns, "max_output_tokens": 5}
+    assert client.ask("POST", "/v1/responses", body).status == 400
+    kept = client.create(**body, truncation="auto")
+    assert kept["usage"]["input_tokens"] == 2 + 3 * 4
+    last_alone = {**body, "input": [*turns[:2], {"role": "user", "content": "one two three four " * 10}]}
+    assert client.ask("POST", "/v1/responses", {**last_alone, "truncation": "auto"}).status == 400
+
+
 def test_a_limit_cuts_and_says_so() -> None:
     response = Client().create(max_output_tokens=2)
     assert (response["status"], response["usage"]["output_tokens"]) == ("incomplete", 2)
@@ -191,10 +202,6 @@ def test_a_limit_cuts_and_says_so() -> None:
     [
         ({}, {}),
         ({"seed": 4, "max_output_tokens": 3}, {"seed": 4, "max_completion_tokens": 3}),
-        (
-            {"tools": [{"type": "function", "name": "f"}], "tool_choice": "required"},
-            {"tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "required"},
-        ),
     ],
 )
 def test_the_answer_is_that_of_chat(responses: dict[str, Any], chat: dict[str, Any]) -> None:
@@ -202,11 +209,6 @@ def test_the_answer_is_that_of_chat(responses: dict[str, Any], chat: dict[str, A
     ours = client.create(instructions="Be brief.", **responses)
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}]
     theirs = client.ask("POST", "/v1/chat/completions", {"messages": messages, **chat}).json
-    message = theirs["choices"][0]["message"]
-    item = ours["output"][0]
-    if message.get("tool_calls"):
-        assert item["arguments"] == message["tool_calls"][0]["function"]["arguments"]
-    else:
-        assert item["content"][0]["text"] == message["content"]
+    assert ours["output"][0]["content"][0]["text"] == theirs["choices"][0]["message"]["content"]
     assert ours["usage"]["input_tokens"] == theirs["usage"]["prompt_tokens"]
     assert ours["usage"]["output_tokens"] == theirs["usage"]["completion_tokens"]

@@ -159,6 +159,13 @@ def test_the_conversation_outlives_its_first_response() -> None:
     ]
 
 
+def test_what_a_cancelled_response_would_have_said_was_never_said() -> None:
+    server = Server()
+    first = server.answer(text("Hello"), input="hi", background=True)
+    first.cancelled = True
+    assert server.prompt(input="go", previous_response_id=first.context.id) == [("user", "hi"), ("user", "go")]
+
+
 def test_a_refusal_is_part_of_the_conversation() -> None:
     server = Server()
     first = server.answer(text("Well"), refusal(" no"), input="hi")

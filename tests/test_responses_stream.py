@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.responses import Response as SdkResponse
 
+from mockllm.dialects.dialect import StepStream
+from mockllm.dialects.responses.writer import ResponsesWriter
 from mockllm.generation.plan import FinishReason, Segment
 from tests.invariants import sdk_violations, violations
 from tests.responses_answers import (
@@ -24,6 +26,7 @@ from tests.responses_answers import (
     make_dialect,
     make_plan,
     play,
+    read_frame,
     reasoning,
     refusal,
     text,
@@ -244,6 +247,7 @@ def test_the_response_echoes_the_request() -> None:
         "safety_identifier": "s",
         "prompt_cache_key": "p",
         "prompt_cache_retention": "24h",
+        "prompt": {"id": "pmpt_1", "version": None, "variables": {"a": "b"}},
         "store": False,
         "tool_choice": {"type": "function", "name": "f"},
     }
@@ -289,3 +293,27 @@ def test_the_response_fills_in_what_the_request_leaves_out() -> None:
 def test_the_service_tier_at_the_end_is_the_one_that_served(asked: str | None, first: str, last: str) -> None:
     events = stream_of([text("a")], service_tier=asked)
     assert (events[0]["response"]["service_tier"], events[-1]["response"]["service_tier"]) == (first, last)
+
+
+def test_a_fault_ends_the_stream_with_what_was_done_until_then() -> None:
+    dialect = make_dialect()
+    plan = make_plan([reasoning("Hm"), text("a", "b")])
+    context = make_context(dialect, plan, stream=True)
+    writer = ResponsesWriter(context, opened_at_head=False, padded=False)
+    frames = [*StepStream(plan, writer).render(0, 2), *writer.failed("The model fell over.")]
+    events = [read_frame(frame) for frame in frames]
+    failed = events[-1]["response"]
+    assert sdk_violations(events) == []
+    assert (failed["status"], failed["error"]) == (
+        "failed",
+        {"code": "server_error", "message": "The model fell over."},
+    )
+    assert [item["type"] for item in failed["output"]] == ["reasoning"]
+    (error,) = [read_frame(frame) for frame in writer.error("The wire broke.", "broken")]
+    assert error == {
+        "type": "error",
+        "sequence_number": len(events),
+        "message": "The wire broke.",
+        "code": "broken",
+        "param": None,
+    }

@@ -138,7 +138,8 @@ class App:
         add(Route("/v1/models", {"GET": self._list_models}), api=True)
         add(Route("/v1/models/", {"GET": self._one_model}, prefix=True), api=True)
         add(Route("/v1/chat/completions", {"POST": generate(chat)}), api=True)
-        for route in ResponsesRoutes(self._generator, self._replies, config.opening_events).routes():
+        responses = ResponsesRoutes(self._generator, self._replies, config.opening_events, config.max_model_len)
+        for route in responses.routes():
             add(route, api=True)
         add(Route("/v1/completions", {"POST": generate(Completions())}), api=True)
         add(Route("/tokenize", {"POST": self._tokenize}), api=True)

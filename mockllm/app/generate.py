@@ -8,7 +8,7 @@ from mockllm.app.replies import EVENT_STREAM, JSON, Replies
 from mockllm.dialects.dialect import Context, Dialect
 from mockllm.exchange import Exchange, Reply, Request, Timeline
 from mockllm.generation.ids import Ids
-from mockllm.generation.plan import GenerationRequest, Plan
+from mockllm.generation.plan import Plan, Prompt
 from mockllm.generation.planner import Planner
 
 
@@ -71,9 +71,9 @@ class Generator:
         exchange.finish_reason = plan.choices[0].finish_reason
         return Context(self._ids(dialect.id_prefix), int(self._wall()), body, asked, plan)
 
-    def prompt_tokens(self, asked: GenerationRequest) -> int:
-        """Tokens of all prompts."""
-        return sum([self._planner.prompt_tokens(prompt) for prompt in asked.prompts])
+    def prompt_tokens(self, prompt: Prompt) -> int:
+        """Tokens of a prompt."""
+        return self._planner.prompt_tokens(prompt)
 
     def reply(self, dialect: Dialect, exchange: Exchange, context: Context) -> Reply:
         """The reply that the plan makes."""

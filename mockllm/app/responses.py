@@ -30,13 +30,14 @@ class ResponsesRoutes:
         generator: Plans answers.
         replies: Makes heads.
         opening_events: When `created` and `in_progress` leave: `at-head` or `with-first-token`.
+        max_model_len: Longest prompt and reply together, in tokens.
     """
 
-    def __init__(self, generator: Generator, replies: Replies, opening_events: str) -> None:
+    def __init__(self, generator: Generator, replies: Replies, opening_events: str, max_model_len: int) -> None:
         self._generator = generator
         self._replies = replies
         self.store = ResponseStore()
-        self._dialect = Responses(self.store, opening_events)
+        self._dialect = Responses(self.store, opening_events, generator.prompt_tokens, max_model_len)
 
     def routes(self) -> list[Route]:
         """The route table's lines."""
@@ -75,7 +76,7 @@ class ResponsesRoutes:
         if rest == "input_tokens":
             _body, asked = self._dialect.decode(request.body)
             exchange.model = asked.model
-            count = self._generator.prompt_tokens(asked)
+            count = sum([self._generator.prompt_tokens(prompt) for prompt in asked.prompts])
             return self._replies.whole(exchange, _encode({"object": "response.input_tokens", "input_tokens": count}))
         identity, _, tail = rest.partition("/")
         if tail != "cancel":

@@ -18,7 +18,7 @@ from hashlib import shake_128
 from typing import Any
 
 from msgspec import UNSET, Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from mockllm.dialects.dialect import Context
 from mockllm.dialects.jsontext import plain
@@ -188,7 +188,7 @@ def opening(context: Context) -> Response:
         truncation=asked.truncation or "disabled",
         user=asked.user,
         metadata=asked.metadata or {},
-        prompt=UNSET if asked.prompt is None else asked.prompt,
+        prompt=UNSET if asked.prompt is None else asdict(asked.prompt),
         prompt_cache_retention=asked.prompt_cache_retention or UNSET,
     )
 

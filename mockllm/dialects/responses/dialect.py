@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import msgspec
 from msgspec import UNSET
 
@@ -9,7 +11,7 @@ from mockllm.dialects.dialect import Context, StepStream
 from mockllm.dialects.responses.assembly import ID_PREFIX, opening, whole_response
 from mockllm.dialects.responses.body import ResponsesBody
 from mockllm.dialects.responses.inputs import read_input
-from mockllm.dialects.responses.request import read_request
+from mockllm.dialects.responses.request import ResponsesRequest, read_request
 from mockllm.dialects.responses.store import ResponseStore
 from mockllm.dialects.responses.tools import read_format, read_tool_choice, read_tools
 from mockllm.dialects.responses.writer import ResponsesWriter
@@ -26,12 +28,22 @@ class Responses:
     Args:
         store: Holds what earlier responses said.
         opening_events: When `created` and `in_progress` leave: `at-head` or `with-first-token`.
+        count: Tokens of a prompt, for `truncation: "auto"`.
+        max_model_len: Longest prompt and reply together, in tokens.
     """
 
     id_prefix = ID_PREFIX
 
-    def __init__(self, store: ResponseStore, opening_events: str = "at-head") -> None:
+    def __init__(
+        self,
+        store: ResponseStore,
+        opening_events: str = "at-head",
+        count: Callable[[Prompt], int] = lambda prompt: 0,
+        max_model_len: int = 131_072,
+    ) -> None:
         self._store = store
+        self._count = count
+        self._max_model_len = max_model_len
         self._opened_at_head = opening_events == "at-head"
 
     def decode(self, body: bytes) -> tuple[ResponsesBody, GenerationRequest]:
@@ -43,10 +55,10 @@ class Responses:
         tools = read_tools(asked.tools)
         text, reasoning = asked.text, asked.reasoning
         stop = asked.stop
-        prompt = messages if asked.instructions is None else [Message("system", asked.instructions), *messages]
+        prompt = self._prompt(asked, messages)
         request = GenerationRequest(
             asked.model,
-            (Prompt(tuple(prompt)),),
+            (prompt,),
             stream=bool(asked.stream),
             limit_tokens=asked.max_output_tokens,
             limit_param="max_output_tokens",
@@ -80,6 +92,19 @@ class Responses:
     def accepted(self, context: Context) -> bytes:
         """The body that answers a background request at once."""
         return _encode(msgspec.structs.replace(opening(context), status="queued"))
+
+    def _prompt(self, asked: ResponsesRequest, messages: Sequence[Message]) -> Prompt:
+        """The instructions and the conversation, whose oldest turns are dropped where that was asked for."""
+        system = () if asked.instructions is None else (Message("system", asked.instructions),)
+        prompt = Prompt((*system, *messages))
+        if asked.truncation != "auto":
+            return prompt
+        over = self._count(prompt) + max(1, asked.max_output_tokens or 1) - self._max_model_len
+        dropped = 0
+        while over > 0 and dropped < len(messages) - 1:
+            over -= self._count(Prompt((messages[dropped],)))
+            dropped += 1
+        return Prompt((*system, *messages[dropped:])) if dropped else prompt
 
     def _earlier(self, previous: str | None) -> list[Message]:
         if previous is None:

@@ -53,6 +53,14 @@ class StreamOptions(Struct):
     include_obfuscation: bool | None = None
 
 
+class StoredPrompt(Struct):
+    """`prompt`: a template that the API keeps; a mock has none, so that it adds no text."""
+
+    id: str
+    version: str | None = None
+    variables: dict[str, Any] | None = None
+
+
 class ResponsesRequest(Struct):
     """The body's fields that change the answer or are echoed in it."""
 
@@ -61,7 +69,7 @@ class ResponsesRequest(Struct):
     instructions: str | None = None
     previous_response_id: str | None = None
     conversation: str | dict[str, Any] | None = None
-    prompt: dict[str, Any] | None = None
+    prompt: StoredPrompt | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     background: bool | None = None

@@ -49,6 +49,8 @@ class Stored(Struct, gc=False):
     def conversation(self) -> list[Message]:
         """The turns that a response after this one continues: without the instructions."""
         messages = list(self.context.body.messages)
+        if self.cancelled:
+            return messages
         for draft in drafts(self.context.id, self.context.plan.choices[0]):
             if draft.kind == "text":
                 messages.append(Message("assistant", "".join([text_of(segment) for segment in draft.segments])))

@@ -40,8 +40,8 @@ def read_tools(given: Sequence[Given] | None) -> tuple[Tool, ...]:
         if not isinstance(name, str) or not name:
             raise wrong(f"{place}.name", "must be a string that is not empty")
         parameters = tool.get("parameters")
-        if parameters is not None and not isinstance(parameters, dict | bool):
-            raise wrong(f"{place}.parameters", "must be a JSON schema")
+        if parameters is not None and not isinstance(parameters, dict):
+            raise wrong(f"{place}.parameters", "must be an object: a JSON schema")
         strict = tool.get("strict")
         if strict is not None and not isinstance(strict, bool):
             raise wrong(f"{place}.strict", "must be true or false")
@@ -122,8 +122,8 @@ def read_format(given: Given | None) -> OutputFormat:
     if not isinstance(given.get("name"), str):
         raise wrong("text.format.name", "must be a string")
     schema = given.get("schema")
-    if not isinstance(schema, dict | bool):
-        raise wrong("text.format.schema", "must be a JSON schema")
+    if not isinstance(schema, dict):
+        raise wrong("text.format.schema", "must be an object: a JSON schema")
     return OutputFormat("json_schema", schema, strict=given.get("strict") is True)
 
 

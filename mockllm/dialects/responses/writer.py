@@ -21,6 +21,7 @@ from mockllm.dialects.responses_events import (
     ContentPartAdded,
     ContentPartDone,
     CustomToolCallInputDone,
+    ErrorEvent,
     FunctionCallArgumentsDone,
     Item,
     OutputItemAdded,
@@ -123,6 +124,10 @@ class ResponsesWriter:
         """
         failed = replace(self._base, status="failed", error=ResponseError(code, message), output=self._output)
         return [self._event(ResponseFailed, failed)]
+
+    def error(self, message: str, code: str | None = None, param: str | None = None) -> list[bytes]:
+        """The event for a fault of the stream itself, which ends it."""
+        return [self._event(ErrorEvent, message, code, param)]
 
     # ---- items -------------------------------------------------------------------------------
 
