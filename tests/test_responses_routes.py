@@ -11,7 +11,7 @@ from mockllm.app import App
 from mockllm.clock import FakeClock
 from mockllm.config import Config
 from mockllm.exchange import Reply, Request
-from tests.responses_answers import Event, play
+from tests.responses_answers import Event, play, read_frame
 
 TTFT_MS = 100.0
 ITL_MS = 10.0
@@ -46,9 +46,11 @@ class Client:
         self._app = App(Config(ttft_ms=TTFT_MS, itl_ms=ITL_MS, output_tokens=5, **settings), self.clock)
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Asked:
+        return self.send(method, path, b"" if body is None else json.dumps({"model": "m", **body}).encode())
+
+    def send(self, method: str, path: str, content: bytes) -> Asked:
         target, _, query = path.partition("?")
         now = self.clock.now()
-        content = b"" if body is None else json.dumps({"model": "m", **body}).encode()
         request = Request(method, target, query, {}, content, now, now)
         return Asked(self._app.handle(request, self._app.exchange(request)))
 
@@ -171,6 +173,38 @@ def test_a_wrong_query_is_refused() -> None:
     client = Client()
     asked = client.ask("GET", f"/v1/responses/{client.create()['id']}?stream=true&starting_after=soon")
     assert (asked.status, asked.json["error"]["param"]) == (400, "starting_after")
+
+
+def nested(depth: int) -> str:
+    return '{"a":' * depth + "1" + "}" * depth
+
+
+@pytest.mark.parametrize("field", ["tools", "text", "prompt", "input"])
+def test_what_can_be_read_can_be_sent_back_however_deep_it_is(field: str) -> None:
+    """Near the limit of the interpreter's stack a reply may be written where it is fuller than the request found it."""
+    client = Client()
+    shapes = {
+        "tools": '"input":"hi","tools":[{"type":"function","name":"f","parameters":%s}]',
+        "text": '"input":"hi","text":{"format":{"type":"json_schema","name":"n","schema":%s}}',
+        "prompt": '"input":"hi","prompt":{"id":"p","variables":%s}',
+        "input": '"input":[{"type":"mcp_call","output":%s},{"role":"user","content":"hi"}]',
+    }
+    statuses = set()
+    for depth in range(700, 1100, 3):
+        asked = client.send(
+            "POST", "/v1/responses", f'{{"model":"m","stream":true,{shapes[field] % nested(depth)}}}'.encode()
+        )
+        statuses.add(asked.status)
+        if asked.status == 200:
+            identity = read_frame(at_depth(60, asked))["response"]["id"]
+            items = client.ask("GET", f"/v1/responses/{identity}/input_items")
+            assert items.status in (200, 400)
+    assert statuses == {200, 400}
+
+
+def at_depth(depth: int, asked: Asked) -> bytes:
+    """The stream's last event, written with so many frames more on the stack."""
+    return at_depth(depth - 1, asked) if depth else asked.timeline.render(0, asked.timeline.steps)[-1]
 
 
 @pytest.mark.parametrize("limit", [0, -1, 10**9])

@@ -39,7 +39,7 @@ def decoder(type: type[T]) -> Callable[[bytes], T]:
         except msgspec.ValidationError as error:
             raise invalid(str(error)) from None
         except RecursionError:
-            raise _not_json("it is nested too deeply") from None
+            raise too_deep() from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise _not_json(_reason(body, error)) from None
 
@@ -56,6 +56,11 @@ def invalid(message: str) -> RequestError:
     # `[...]` stands for some value of an object whose keys are free: the field is the object.
     param = path.removeprefix("$").removeprefix(".").split("[...]")[0]
     return RequestError(f"Invalid request, at {path}: {what}", param=param or None)
+
+
+def too_deep() -> RequestError:
+    """The error for JSON that is nested more deeply than the interpreter follows."""
+    return _not_json("it is nested too deeply")
 
 
 def _reason(body: bytes, error: Exception) -> str:

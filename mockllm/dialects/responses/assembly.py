@@ -18,12 +18,12 @@ from hashlib import shake_128
 from typing import Any
 
 from msgspec import UNSET, Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from mockllm.dialects.dialect import Context
 from mockllm.dialects.jsontext import plain
+from mockllm.dialects.responses.body import ResponsesBody
 from mockllm.dialects.responses.request import ResponsesRequest
-from mockllm.dialects.responses.tools import echoed_format, echoed_tools
 from mockllm.dialects.responses_events import (
     CustomToolCallItem,
     FunctionCallItem,
@@ -158,8 +158,9 @@ def _reasoning(draft: Draft, asked: ResponsesRequest, choice: Choice) -> Reasoni
 
 def opening(context: Context) -> Response:
     """The response before its first token, with everything that is echoed."""
-    asked: ResponsesRequest = context.body.asked
-    text, reasoning = asked.text, asked.reasoning
+    body: ResponsesBody = context.body
+    asked = body.asked
+    reasoning = asked.reasoning
     return Response(
         id=context.id,
         created_at=context.created,
@@ -177,19 +178,13 @@ def opening(context: Context) -> Response:
         service_tier=asked.service_tier or "auto",
         store=asked.stored,
         temperature=1.0 if asked.temperature is None else asked.temperature,
-        text={
-            "format": echoed_format(text.format if text is not None else None),
-            "verbosity": (text.verbosity if text is not None else None) or "medium",
-        },
-        tool_choice="auto" if asked.tool_choice is None else asked.tool_choice,
-        tools=echoed_tools(asked.tools),
         top_logprobs=asked.top_logprobs or 0,
         top_p=1.0 if asked.top_p is None else asked.top_p,
         truncation=asked.truncation or "disabled",
         user=asked.user,
         metadata=asked.metadata or {},
-        prompt=UNSET if asked.prompt is None else asdict(asked.prompt),
         prompt_cache_retention=asked.prompt_cache_retention or UNSET,
+        **body.echo,
     )
 
 

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from mockllm.dialects.dialect import Context, StepStream
 from mockllm.dialects.responses.assembly import ID_PREFIX, opening, whole_response
-from mockllm.dialects.responses.body import ResponsesBody
+from mockllm.dialects.responses.body import ResponsesBody, echo_of
 from mockllm.dialects.responses.inputs import read_input
 from mockllm.dialects.responses.request import ResponsesRequest, read_request
 from mockllm.dialects.responses.store import ResponseStore
@@ -76,7 +76,7 @@ class Responses:
             reasoning_effort=reasoning.effort if reasoning is not None else None,
             overrides=None if asked.mockllm is UNSET else asked.mockllm,
         )
-        return ResponsesBody(asked, body, messages), request
+        return ResponsesBody(asked, body, messages, echo_of(asked)), request
 
     def whole(self, context: Context) -> bytes:
         """See `Dialect`."""

@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from mockllm.dialects.decode import decoder
 from mockllm.dialects.dialect import StepStream
 from mockllm.dialects.responses.assembly import input_item_id, opening, whole_response
 from mockllm.dialects.responses.store import ResponseStore, Stored
@@ -111,24 +113,38 @@ def _all_items(store: ResponseStore, stored: Stored) -> list[dict[str, Any]]:
     return [item for turn in reversed(turns) for item in turn]
 
 
+class _Given(Struct):
+    """The input alone; what is in its items stays as it was sent."""
+
+    input: str | list[dict[str, Raw]] | None = None
+
+
+_decode = decoder(_Given)
+
+
 def _own_items(stored: Stored) -> list[dict[str, Any]]:
     """The items of a response's own request, in the full form, each with an id."""
-    given = msgspec.json.decode(stored.context.body.raw).get("input")
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else given or []
+    given = _decode(stored.context.body.raw).input
     response_id = stored.context.id
-    return [_full(item, response_id, number) for number, item in enumerate(items)]
+    if isinstance(given, str):
+        return [_message(input_item_id(response_id, "msg_", 0), "user", given)]
+    return [_full(item, response_id, number) for number, item in enumerate(given or ())]
 
 
-def _full(item: dict[str, Any], response_id: str, number: int) -> dict[str, Any]:
-    kind = item.get("type") or ("message" if "role" in item else "item_reference")
-    full = {**item, "type": kind}
-    prefix = _PREFIXES.get(kind, "item_")
-    full["id"] = item.get("id") or input_item_id(response_id, prefix, number)
+def _full(item: dict[str, Raw], response_id: str, number: int) -> dict[str, Any]:
+    known = {name: msgspec.json.decode(item[name]) for name in ("type", "role", "id", "status") if name in item}
+    kind = known.get("type") or ("message" if "role" in item else "item_reference")
+    full: dict[str, Any] = {**item, "type": kind}
+    full["id"] = known.get("id") or input_item_id(response_id, _PREFIXES.get(kind, "item_"), number)
     if kind in _STATUS_ITEMS:
-        full["status"] = item.get("status") or "completed"
-    if kind == "message" and isinstance(item.get("content"), str):
-        part = "output_text" if item.get("role") == "assistant" else "input_text"
-        full["content"] = [{"type": part, "text": item["content"]}]
-        if part == "output_text":
-            full["content"][0]["annotations"] = []
+        full["status"] = known.get("status") or "completed"
+    if kind == "message" and bytes(item["content"]).startswith(b'"'):
+        full["content"] = _message("", known["role"], msgspec.json.decode(item["content"]))["content"]
     return full
+
+
+def _message(identity: str, role: str, text: str) -> dict[str, Any]:
+    part: dict[str, Any] = {"type": "input_text", "text": text}
+    if role == "assistant":
+        part = {"type": "output_text", "text": text, "annotations": []}
+    return {"type": "message", "id": identity, "role": role, "status": "completed", "content": [part]}
