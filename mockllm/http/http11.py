@@ -29,6 +29,7 @@ __all__ = ["CONTINUE", "Continue", "HttpError", "Limits", "Phase", "Reader"]
 
 _HEAD_END = re.compile(rb"\n\r?\n")  # h11's rule; a head that ends without CR is refused as a whole
 _REQUEST_LINE_START = re.compile(rb"([-!#$%&'*+.^_`|~0-9a-zA-Z]{1,32}) ([!-\"$->@-~]{1,512})[ ?#]")
+_EMPTY_LINES = re.compile(rb"(?:\r\n)+")
 _TOKEN_CHARS = frozenset(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _TLS_HANDSHAKE = 0x16  # first byte of every TLS hello (RFC 8446 §5.1)
 _NO_REQUEST = "This is no HTTP request."
@@ -41,7 +42,7 @@ class Limits(Struct, frozen=True):
     Attributes:
         request_line_bytes: Request line, without its line end; beyond: 414.
         header_bytes: From the end of the request line to the end of the blank line; beyond:
-            431. Also bounds the trailers of a chunked body (400).
+            431. So do more than 256 lines.
         body_bytes: Decoded body; beyond: 413, from `Content-Length` before any of it is read.
     """
 
@@ -117,8 +118,8 @@ class Reader:
     @property
     def buffered_bytes(self) -> int:
         """Bytes held that are not part of a returned request."""
-        decoded = len(self._body.body) if self._body is not None else 0
-        return len(self._buf) - self._pos + decoded
+        decoding = self._body.held_bytes if self._body is not None else 0
+        return len(self._buf) - self._pos + decoding
 
     @property
     def phase(self) -> Phase:
@@ -227,10 +228,11 @@ class Reader:
     def _read_head(self) -> Request | Continue | None:
         """Find the end of the head, within the limits, and parse it with h11."""
         buf = self._buf
-        while buf.startswith(b"\r\n", self._pos):  # RFC 9112 §2.2: empty lines before a request are ignored
-            self._pos += 2
-            self._waiting = False
         pos = self._pos
+        if buf.startswith(b"\r\n", pos):  # RFC 9112 §2.2: empty lines before a request are ignored
+            match = _EMPTY_LINES.match(buf, pos)
+            self._pos = pos = pos if match is None else match.end()
+            self._waiting = False
         size = len(buf)
         if pos == size:
             return None
@@ -257,7 +259,7 @@ class Reader:
             self._wait()
             return None
         end = match.end()
-        return self._begin(parse_head(bytes(buf[pos:end]), limits.header_bytes), end)
+        return self._begin(parse_head(bytes(buf[pos:end])), end)
 
     def _begin(self, head: Head, start: int) -> Request | Continue | None:
         """Go on to the body of a head that ends at `start`."""
@@ -269,7 +271,7 @@ class Reader:
         self._head = head
         self._pos = start
         if head.length == CHUNKED and head.connection is not None:
-            make_h11 = functools.partial(ChunkedBody, head.connection, body_bytes, self._limits.header_bytes)
+            make_h11 = functools.partial(ChunkedBody, head.connection, body_bytes)
             self._body = PlainChunks(body_bytes, make_h11) if self._fast_bytes else make_h11()
         if head.awaits_continue and start == len(self._buf):
             self._wait()
