@@ -12,9 +12,9 @@ import logging
 import socket
 import ssl
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from mockllm.app import App
 from mockllm.binding import bind_tcp, bind_unix, inherited, unlink_unix
@@ -22,6 +22,7 @@ from mockllm.clock import Clock, SystemClock
 from mockllm.config import Config
 from mockllm.errors import ConfigError
 from mockllm.http.http11 import Limits
+from mockllm.ledgerfile import LedgerFile
 from mockllm.listener import Listener
 from mockllm.playback import Playback
 from mockllm.protocol import Connection
@@ -29,8 +30,11 @@ from mockllm.scheduler import Item, Scheduler
 from mockllm.service import Service, Timeouts, wait
 from mockllm.timer import SchedulerTimer
 from mockllm.tls import context_from_files, context_self_signed
+from mockllm.truth import Heartbeat, Ledger, Statistics
 
 log = logging.getLogger("mockllm.server")
+
+T = TypeVar("T")
 
 
 class Server:
@@ -64,6 +68,7 @@ class Server:
         self._closing: asyncio.Future[None] | None = None
         self._hurry = asyncio.Event()
         self._app = App(self.config, self._clock)
+        self._ledger_file: LedgerFile | None = None
 
     # ---- where it is -------------------------------------------------------------------------
 
@@ -105,6 +110,25 @@ class Server:
             raise RuntimeError("the server has not been started")
         return self._address
 
+    # ---- what it did -------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> Ledger:
+        """The records of the requests that have ended; a sequence of immutable `ExchangeRecord`s."""
+        return self._app.truth.ledger
+
+    def statistics(self) -> Statistics:
+        """Load, lateness and verdict since the start, or since the last `reset_statistics`."""
+        return self._app.truth.statistics()
+
+    def reset_statistics(self) -> Statistics:
+        """Begin a new interval; returns the statistics of the one that ends. The ledger stays."""
+        return self._app.truth.reset()
+
+    def total_statistics(self) -> Statistics:
+        """Statistics since the start, over all intervals."""
+        return self._app.truth.total()
+
     # ---- life cycle --------------------------------------------------------------------------
 
     async def start(self) -> None:
@@ -112,15 +136,17 @@ class Server:
 
         Raises:
             OSError: The address cannot be bound.
+            ConfigError: The ledger's file cannot be written.
         """
         if self._service is not None:
             raise RuntimeError("the server was started before")
         loop = asyncio.get_running_loop()
+        self._open_ledger()
         if not self._sockets:
             self._sockets = self._bind()
         config = self.config
         scheduler = Scheduler(self._clock.now, self._broken)
-        self._timer = SchedulerTimer(loop, scheduler, self._clock.now)
+        self._timer = SchedulerTimer(loop, scheduler, self._clock.now, self._app.truth.stall_meter)
         limits = Limits(config.max_request_line_bytes, config.max_header_bytes, config.max_body_bytes)
         self._service = service = Service(
             self._app,
@@ -138,6 +164,22 @@ class Server:
             self._listeners.append(Listener(loop, sock, lambda: Connection(service), self._context))
         self._address = self._sockets[0].getsockname()
         self._app.lifecycle.start(self.config.startup_delay_s)
+        self._observe(service)
+
+    def _open_ledger(self) -> None:
+        if self.config.ledger is not None:
+            truth = self._app.truth
+            self._ledger_file = file = LedgerFile(self.config.ledger)
+            truth.sink = file.write
+            truth.write_errors = lambda: file.lost
+
+    def _observe(self, service: Service) -> None:
+        truth = self._app.truth
+        truth.open_connections = lambda: len(service.connections)
+        truth.begin()
+        truth.stall_meter.watch_collector()
+        heartbeat = Heartbeat(lambda: truth.in_flight > 0, truth.each_second)
+        service.start(heartbeat, self._clock.now())
 
     def _bind(self) -> list[socket.socket]:
         config = self.config
@@ -198,6 +240,9 @@ class Server:
             await service.close(self._hurry, timeout_s)
         if self._timer is not None:
             self._timer.close()
+        self._app.truth.close()
+        if self._ledger_file is not None:
+            await self._ledger_file.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -236,6 +281,30 @@ class ServerThread:
     def base_url(self) -> str:
         """The same with `/v1`, as the OpenAI SDK wants it."""
         return self.server.base_url
+
+    @property
+    def ledger(self) -> Ledger:
+        """See `Server.ledger`; up to now, and safe to read while the server runs."""
+        return self._on_loop(lambda: self.server.ledger)
+
+    def statistics(self) -> Statistics:
+        """See `Server.statistics`."""
+        return self._on_loop(self.server.statistics)
+
+    def reset_statistics(self) -> Statistics:
+        """See `Server.reset_statistics`."""
+        return self._on_loop(self.server.reset_statistics)
+
+    def _on_loop(self, read: Callable[[], T]) -> T:
+        """Call `read` where the server runs; here, once it does no more."""
+        loop = self._loop
+        if loop is None:
+            return read()
+
+        async def call() -> T:
+            return read()
+
+        return asyncio.run_coroutine_threadsafe(call(), loop).result()
 
     def start(self) -> None:
         """Start the thread and wait until the server listens.

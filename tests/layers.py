@@ -25,6 +25,7 @@ RANKS = {
     "recording": 3,
     "app": 4,
     "binding": 5,
+    "ledgerfile": 5,
     "listener": 5,
     "service": 5,
     "timer": 5,

@@ -10,6 +10,7 @@ from mockllm.exchange import Exchange, Reply, Request, Timeline
 from mockllm.generation.ids import Ids
 from mockllm.generation.plan import GenerationRequest, Plan
 from mockllm.generation.planner import Planner
+from mockllm.truth import Truth
 
 
 class Generator:
@@ -19,6 +20,7 @@ class Generator:
         planner: Decides what is answered, and when.
         replies: Makes heads.
         ids: Makes the replies' ids.
+        truth: Is told of every request, and tells whether the server is overloaded.
         wall: Unix time in seconds.
         truth_headers: Put the planned values on the wire.
         key_header: Lower-case name of the header that keys timing draws, or None.
@@ -30,6 +32,7 @@ class Generator:
         planner: Planner,
         replies: Replies,
         ids: Ids,
+        truth: Truth,
         wall: Callable[[], float],
         *,
         truth_headers: bool,
@@ -39,6 +42,7 @@ class Generator:
         self._planner = planner
         self._replies = replies
         self._ids = ids
+        self._truth = truth
         self._wall = wall
         self._truth_headers = truth_headers
         self._key_header = key_header
@@ -57,6 +61,7 @@ class Generator:
 
     def prepare(self, dialect: Dialect, request: Request, exchange: Exchange) -> Context:
         """Decode the body and plan the answer; the exchange gets the facts of both."""
+        self._truth.arrived(exchange)
         body, asked = dialect.decode(request.body)
         exchange.model = asked.model
         exchange.limit_tokens = asked.limit_tokens
@@ -67,6 +72,8 @@ class Generator:
         exchange.prompt_tokens = plan.prompt_tokens
         exchange.cached_tokens = plan.cached_tokens
         exchange.choices = len(plan.choices)
+        if len(plan.choices) > 1:
+            exchange.choice_tokens = [choice.tokens for choice in plan.choices]
         exchange.tokens = plan.completion_tokens
         exchange.finish_reason = plan.choices[0].finish_reason
         return Context(self._ids(dialect.id_prefix), int(self._wall()), body, asked, plan)
@@ -80,18 +87,20 @@ class Generator:
         plan = context.plan
         if context.request.stream:
             return self.stream(exchange, plan, dialect.stream(context))
-        lines = self._replies.lines(exchange, JSON) + self._truth(plan, exchange)
+        lines = self._replies.lines(exchange, JSON) + self._planned(plan, exchange)
         whole = dialect.whole(context)
         return Reply(200, lines, Timeline(1, lambda first, upto: [whole], plan.end_s), len(whole))
 
     def stream(self, exchange: Exchange, plan: Plan, timeline: Timeline) -> Reply:
         """A streamed reply."""
-        lines = self._replies.lines(exchange, EVENT_STREAM) + self._truth(plan, exchange)
+        lines = self._replies.lines(exchange, EVENT_STREAM) + self._planned(plan, exchange)
         return Reply(200, lines, timeline, head_at_arrival=self._head_at_arrival)
 
-    def _truth(self, plan: Plan, exchange: Exchange) -> bytes:
+    def _planned(self, plan: Plan, exchange: Exchange) -> bytes:
+        """Head lines with the planned values."""
         if not self._truth_headers:
             return b""
-        return (
+        lines = (
             b"x-mockllm-ttft-ms: %.3f\r\nx-mockllm-itl-ms: %.3f\r\nx-mockllm-output-tokens: %d\r\nx-mockllm-seq: %d\r\n"
         ) % (plan.offset_s * 1e3, plan.itl_s * 1e3, plan.completion_tokens, exchange.seq)
+        return lines + b"x-mockllm-overloaded: 1\r\n" if self._truth.overloaded else lines

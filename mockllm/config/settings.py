@@ -101,6 +101,7 @@ class Config(Settings, frozen=True, kw_only=True):
     workers: Annotated[int, setting("Number of server processes.", group=SERVER, ge=1, guidellm=True)] = 1
     cors: Annotated[bool, setting("Send CORS headers with every reply.", group=SERVER)] = True
     admin: Annotated[bool, setting("Serve the server's own records under /mockllm/.", group=SERVER)] = True
+    admin_auth: Annotated[bool, setting("Ask for the API key under /mockllm/ too.", group=SERVER)] = False
 
     # Timing
     ttft_ms: Annotated[

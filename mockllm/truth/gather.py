@@ -15,7 +15,7 @@ import msgspec
 
 from mockllm.clock import Clock
 from mockllm.exchange import End, Exchange
-from mockllm.truth.lateness import LatenessHistogram, Tally
+from mockllm.truth.lateness import LatenessHistogram, Tally, quantile
 from mockllm.truth.ledger import TOKEN_TIMES_BYTES, ExchangeRecord, Ledger, make_record
 from mockllm.truth.metrics import Metrics
 from mockllm.truth.stalls import StallMeter
@@ -100,6 +100,11 @@ class Truth:
         self.open_connections: Callable[[], int] = lambda: 0
         self.sink: Callable[[bytes], None] | None = None
         self.write_errors: Callable[[], int] = lambda: 0
+
+    def begin(self) -> None:
+        """The server starts now."""
+        self.reset()
+        self._started_s = self._since_s
 
     # ---- the hot path ------------------------------------------------------------------------
 
@@ -205,8 +210,8 @@ class Truth:
         self._take_stalls()
         lags_s = sorted(self.stall_meter.take_lags())
         p99_s = last.quantiles(0.99)[0]
-        if len(lags_s) >= LIVE_LAGS:  # streams that have not ended yet count by these
-            p99_s = max(p99_s, lags_s[int(0.99 * len(lags_s))])
+        if self.in_flight and len(lags_s) >= LIVE_LAGS:  # streams that have not ended yet count by these
+            p99_s = max(p99_s, quantile(lags_s, 0.99))
         late = p99_s > self._budget_s
         if late:
             log.warning(
@@ -283,6 +288,11 @@ class Truth:
             requests=requests,
             lateness=lateness,
         )
+
+    def close(self) -> None:
+        """Take in what is left."""
+        self._settle()
+        self.stall_meter.close()
 
     def _describe(self, sums: Sums, since_s: float) -> Statistics:
         now_s = self._now()

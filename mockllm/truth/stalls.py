@@ -93,6 +93,11 @@ class StallMeter:
             self.lags_s.append(lag_s)
         self.worked(began_s, ended_s)
 
+    def served_late(self, lag_s: float, next_s: float | None) -> None:
+        """What had been due for `lag_s` was served before the timer rang; `next_s` is due next."""
+        self.lags_s.append(lag_s)
+        self.due_s = inf if next_s is None else next_s
+
     def take(self) -> Stalls:
         """The stalls since the last call."""
         stalls, self.stalls = self.stalls, Stalls()
