@@ -336,10 +336,13 @@ def test_a_large_body_is_refused_before_it_is_read(length: bytes, expect: bytes)
 @pytest.mark.parametrize("fast", [True, False])
 def test_a_refusal_names_the_request(raw: bytes, named: tuple[str, str], fast: bool) -> None:
     reader = Reader(SMALL, fast=fast)
-    reader.feed(raw, 0.0)
+    reader.feed(raw[:1], 1.0)
+    assert reader.next() is None
+    reader.feed(raw[1:], 2.0)
     with pytest.raises(HttpError) as refused:
         reader.next()
     assert (refused.value.method, refused.value.target) == named
+    assert refused.value.first_byte_s == 1.0
 
 
 def test_the_times_of_first_and_last_byte() -> None:
@@ -366,6 +369,23 @@ def test_pipelined_requests_that_wait_keep_their_own_times() -> None:
                 times.append((got.first_byte_s, got.arrival_s))
             assert times == [(0, 0), (0, 1), (1, 1), (2, 3)]
             assert reader.buffered_bytes == 0
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_large_body_is_not_kept_behind_its_request(fast: bool) -> None:
+    raw = POST + b"Content-Length: 1000000\r\n\r\n" + b"a" * 1_000_000
+    reader = Reader(Limits(), fast=fast)
+    reader.feed(raw[:10], 0.0)
+    assert reader.next() is None
+    for second, piece in ((1.0, raw[10:] + NEXT[:5]), (2.0, NEXT[5:] + NEXT)):
+        reader.feed(piece, second)
+    first = reader.next()
+    assert isinstance(first, Request)
+    assert (len(first.body), first.first_byte_s, first.arrival_s) == (1_000_000, 0.0, 2.0)
+    assert len(reader._buf) == 2 * len(NEXT)
+    assert without_times([r for _ in range(2) if (r := reader.next())]) == without_times(
+        play(Reader(SMALL), [NEXT] * 2)
+    )
 
 
 def test_continue_is_asked_for_once_and_only_before_the_body_begins() -> None:

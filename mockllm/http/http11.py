@@ -34,6 +34,7 @@ _TOKEN_CHARS = frozenset(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZab
 _TLS_HANDSHAKE = 0x16  # first byte of every TLS hello (RFC 8446 §5.1)
 _NO_REQUEST = "This is no HTTP request."
 _MAX_MARKS = 64
+_LARGE_BYTES = 262144
 
 
 class Limits(Struct, frozen=True):
@@ -73,9 +74,9 @@ class Reader:
     """Turns the bytes of one connection into requests.
 
     Call `next` after `feed` until it returns None; after a `Request`, call it again when that
-    request's reply is done. What arrives meanwhile is kept, and it is the caller who bounds it: stop
-    reading while a reply is in progress and `buffered_bytes` is high (never while `next` waits for the rest of
-    a request: that is bounded by the limits).
+    request's reply is done. What arrives meanwhile is kept, and it is the caller who bounds it:
+    stop reading while a reply is in progress and `buffered_bytes` is high. Never do so when
+    `next` has returned None: it waits for the rest of a request, which the limits bound.
 
     After an `HttpError`, and after a request with `keep_alive` false, the reader is closed:
     whatever follows is dropped unread (RFC 9112 §9.6).
@@ -163,9 +164,7 @@ class Reader:
         elif pos:
             del buf[:pos]  # moves a pointer, not the bytes
         if pos:
-            self._scan = max(self._scan - pos, 0)
-            self._marks = [(end - pos, when) for end, when in self._marks if end > pos]
-            self._pos = 0
+            self._moved(pos)
         if not self._waiting:
             # One mark a feed would let a client that sends single bytes fill the memory. Merged
             # marks take the later time: a request is never said to have arrived too early.
@@ -173,6 +172,12 @@ class Reader:
                 self._marks.pop()
             self._marks.append((len(buf), self._last_s))
         buf += data
+
+    def _moved(self, by: int) -> None:
+        """The first `by` bytes of the buffer, which were read, are gone from it."""
+        self._pos -= by
+        self._scan = max(self._scan - by, 0)
+        self._marks = [(end - by, when) for end, when in self._marks if end > by]
 
     def next(self) -> Request | Continue | None:
         """The next whole request.
@@ -194,7 +199,7 @@ class Reader:
                 method, target, query, headers, length, keep_alive = plain
                 start = end + 4
                 stop = start + length
-                if stop > len(buf) or length > self._limits.body_bytes or not keep_alive:
+                if stop > len(buf) or stop > _LARGE_BYTES or length > self._limits.body_bytes or not keep_alive:
                     return self._next_plain(
                         Head(method, target, query, headers, length, False, keep_alive, False, None), start
                     )
@@ -315,6 +320,7 @@ class Reader:
 
     def _name_request(self, error: HttpError) -> None:
         """Tell who reports the refusal which request it was, as far as that can be read."""
+        error.first_byte_s = self.first_byte_s
         if self._head is not None:
             error.method, error.target = self._head.method, self._head.target
             return
@@ -329,6 +335,9 @@ class Reader:
         self._pos = self._scan = stop
         self._head = self._body = None
         self._waiting = False
+        if stop > _LARGE_BYTES:  # a body that is not ours any more must not stay while its reply is made
+            self._buf = bytes(memoryview(self._buf)[stop:])
+            self._moved(stop)
 
     def _close(self) -> None:
         self._advance(len(self._buf))

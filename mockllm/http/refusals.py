@@ -52,12 +52,14 @@ class HttpError(RequestError):
     Attributes:
         method: As far as the request line could be read, else "".
         target: The same, without the query.
+        first_byte_s: When the request's first byte was read; None when a reader did not raise this.
     """
 
     def __init__(self, status: int, message: str, code: str = "invalid_request") -> None:
         super().__init__(message, status=status, code=code)
         self.method = ""
         self.target = ""
+        self.first_byte_s: float | None = None
 
 
 MAX_HEADERS = 256
