@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from mockllm.app.admin import Admin
+from mockllm.app.audio import audio_handler
 from mockllm.app.generate import Generator
 from mockllm.app.lifecycle import Lifecycle
 from mockllm.app.replies import Replies
@@ -157,6 +158,8 @@ class App:
         for route in ResponsesRoutes(self._generator, self._replies, config.opening_events).routes():
             add(route, api=True)
         add(Route("/v1/completions", {"POST": generate(Completions())}), api=True)
+        for name, task in (("transcriptions", "transcribe"), ("translations", "translate")):
+            add(Route(f"/v1/audio/{name}", {"POST": audio_handler(self._generator, task)}), api=True)
         add(Route("/tokenize", {"POST": self._tokenize}), api=True)
         add(Route("/detokenize", {"POST": self._detokenize}), api=True)
         admin = Admin(self.truth, self._replies, open=not config.admin_auth)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from mockllm.app.replies import EVENT_STREAM, JSON, Replies
 from mockllm.dialects.dialect import Context, Dialect
@@ -59,10 +60,20 @@ class Generator:
     def _answer(self, dialect: Dialect, request: Request, exchange: Exchange) -> Reply:
         return self.reply(dialect, exchange, self.prepare(dialect, request, exchange))
 
+    def arrived(self, exchange: Exchange) -> None:
+        """A request for a generation came, good or bad."""
+        self._truth.arrived(exchange)
+
     def prepare(self, dialect: Dialect, request: Request, exchange: Exchange) -> Context:
         """Decode the body and plan the answer; the exchange gets the facts of both."""
-        self._truth.arrived(exchange)
+        self.arrived(exchange)
         body, asked = dialect.decode(request.body)
+        return self.context(dialect.id_prefix, body, asked, request, exchange)
+
+    def context(
+        self, id_prefix: str, body: Any, asked: GenerationRequest, request: Request, exchange: Exchange
+    ) -> Context:
+        """Plan the answer to a decoded body; the exchange gets the facts of both."""
         exchange.model = asked.model
         exchange.limit_tokens = asked.limit_tokens
         exchange.seed = asked.seed
@@ -76,7 +87,7 @@ class Generator:
             exchange.choice_tokens = [choice.tokens for choice in plan.choices]
         exchange.tokens = plan.completion_tokens
         exchange.finish_reason = plan.choices[0].finish_reason
-        return Context(self._ids(dialect.id_prefix), int(self._wall()), body, asked, plan)
+        return Context(self._ids(id_prefix), int(self._wall()), body, asked, plan)
 
     def prompt_tokens(self, asked: GenerationRequest) -> int:
         """Tokens of all prompts."""
@@ -87,9 +98,12 @@ class Generator:
         plan = context.plan
         if context.request.stream:
             return self.stream(exchange, plan, dialect.stream(context))
-        lines = self._replies.lines(exchange, JSON) + self._planned(plan, exchange)
-        whole = dialect.whole(context)
-        return Reply(200, lines, Timeline(1, lambda first, upto: [whole], plan.end_s), len(whole))
+        return self.whole(exchange, plan, dialect.whole(context))
+
+    def whole(self, exchange: Exchange, plan: Plan, body: bytes, content_type: bytes = JSON) -> Reply:
+        """A whole reply, due when the plan's last token is."""
+        lines = self._replies.lines(exchange, content_type) + self._planned(plan, exchange)
+        return Reply(200, lines, Timeline(1, lambda first, upto: [body], plan.end_s), len(body))
 
     def stream(self, exchange: Exchange, plan: Plan, timeline: Timeline) -> Reply:
         """A streamed reply."""

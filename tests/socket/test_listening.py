@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mockllm import Config, ConfigError, Server, ServerThread
+from mockllm import Config, ConfigError, Server, ServerThread, listener
 
 FAST = {"ttft_ms": 0.0, "itl_ms": 0.0}
 CHAT = {"messages": [{"role": "user", "content": "Hello"}]}
@@ -189,20 +189,25 @@ def test_too_many_connections_are_told_503_and_closed() -> None:
         assert httpx.get(server.url + "/health").status_code == 200
 
 
-def test_out_of_descriptors_accepting_pauses_is_said_once_and_resumes(caplog: pytest.LogCaptureFixture) -> None:
+def test_out_of_descriptors_accepting_pauses_is_said_once_and_resumes(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pause = listener.Listener._pause
+
     async def main() -> None:
         async with Server(Config(port=0, **FAST)) as server:
+            paused = asyncio.Event()
+            monkeypatch.setattr(listener.Listener, "_pause", lambda self, error: (paused.set(), pause(self, error)))
             soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
             clients = [socket.socket() for _ in range(20)]
             for client in clients:
                 client.setblocking(False)
                 client.connect_ex(("127.0.0.1", server.port))
-            with open(os.devnull) as lowest_free:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free.fileno() + 4, hard))
+            lowest_free = os.dup(0)
+            os.close(lowest_free)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free + 4, hard))
             try:
-                async with asyncio.timeout(10):
-                    while not any("accepting pauses" in message for message in caplog.messages):
-                        await asyncio.sleep(0)
+                await asyncio.wait_for(paused.wait(), 10)
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
