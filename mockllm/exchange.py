@@ -113,17 +113,20 @@ class Exchange:
     on nobody changes it. Times are `Clock.now()` seconds.
 
     Attributes:
-        seq: Number of the request in this server, from 1 without gaps.
+        seq: Number of the request in this server, from 1 without gaps; 0 for questions about the server itself.
         request_id: The client's `X-Request-Id`, or one of ours.
         endpoint: The route's path, e.g. `/v1/chat/completions`; `""` for none.
         limit_tokens: The request's own limit.
         choices: How many replies were asked for.
         tokens: Tokens planned, over all choices.
+        choice_tokens: The same of each choice, where there are several.
+        in_flight: It counts as load: a generation endpoint was asked.
         timeline: The plan: steps and due offsets.
         head_s: When the reply's head was handed over; 0 for never.
         writes_s: When each write of body steps had been handed to the kernel; ascending.
         writes_upto: How many steps were out after that write; parallel to `writes_s`.
-        peer_writes: Indexes of the writes that waited for the peer: bytes stayed in our buffer.
+        peer_waits: When bytes began to wait in our buffer because the peer did not take them, and
+            when the kernel had them all: start and end of each wait in turn; None for no wait.
         steps_sent: Steps of the timeline that were written.
         fault: What a fault did, in words, or "".
         body: The request's body, where it is kept.
@@ -135,6 +138,7 @@ class Exchange:
         "body",
         "bytes_sent",
         "cached_tokens",
+        "choice_tokens",
         "choices",
         "chunks_sent",
         "close_reason",
@@ -144,12 +148,13 @@ class Exchange:
         "finish_reason",
         "first_byte_s",
         "head_s",
+        "in_flight",
         "limit_tokens",
         "method",
         "model",
         "outcome",
         "path",
-        "peer_writes",
+        "peer_waits",
         "prompt_tokens",
         "request_id",
         "seed",
@@ -181,12 +186,14 @@ class Exchange:
         self.seed: int | None = None
         self.choices = 1
         self.tokens = 0
+        self.choice_tokens: list[int] | None = None
+        self.in_flight = False
         self.finish_reason = ""
         self.timeline: Timeline | None = None
         self.head_s = 0.0
         self.writes_s: array[float] = array("d")
         self.writes_upto: array[int] = array("L")
-        self.peer_writes: list[int] | None = None
+        self.peer_waits: list[float] | None = None
         self.steps_sent = 0
         self.chunks_sent = 0
         self.bytes_sent = 0

@@ -25,6 +25,9 @@ BACKLOG = 4096
 RETRY_S = 0.1
 """How long accepting pauses when there is no descriptor for the next connection."""
 
+HANDSHAKE_TIMEOUT_S = 10.0
+"""How long a client may take for its TLS handshake."""
+
 _OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)  # accept(2)
 
 
@@ -89,7 +92,12 @@ class Listener:
 
     async def _connect(self, connection: socket.socket) -> None:
         try:
-            await self._loop.connect_accepted_socket(self._factory, connection, ssl=self._context)
+            await self._loop.connect_accepted_socket(
+                self._factory,
+                connection,
+                ssl=self._context,
+                ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S if self._context is not None else None,
+            )
         except (OSError, ssl.SSLError) as error:  # gone, or no TLS, before there was a connection
             connection.close()
             log.debug("A connection failed before it began: %s", error)

@@ -76,10 +76,12 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._lingering:
             return
-        self._reader.feed(data, self._now())
+        began_s = self._now()
+        self._reader.feed(data, began_s)
         if self._exchange is None:
             self._serve()
             self._service.run_overdue()
+            self._service.stalls.worked(began_s, self._now())
         elif self._reader.buffered_bytes > READ_AHEAD_BYTES and not self._reading_paused:
             self._reading_paused = True
             self._transport.pause_reading()
@@ -95,7 +97,12 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._peer_behind = True
-        self._since_s = self._now()
+        self._since_s = now = self._now()
+        if self._exchange is not None:
+            waits = self._exchange.peer_waits
+            if waits is None:
+                waits = self._exchange.peer_waits = []
+            waits.append(now)
         if self._playback is not None:
             self._playback.paused = True
             self._service.scheduler.cancel(self._playback)
@@ -104,11 +111,18 @@ class Connection(asyncio.Protocol):
         self._peer_behind = False
         if self._exchange is None:
             return
+        self._wait_ended(self._exchange, self._now())
         if self._all_written:
             self._completed()
         elif self._playback is not None:
             self._playback.paused = False
             self._service.start(self._playback, self._playback.due_s)
+
+    @staticmethod
+    def _wait_ended(exchange: Exchange, now: float) -> None:
+        waits = exchange.peer_waits
+        if waits is not None and len(waits) % 2:
+            waits.append(now)
 
     def close_when_idle(self) -> None:
         """Close now, or after the reply in flight."""
@@ -243,10 +257,6 @@ class Connection(asyncio.Protocol):
         assert exchange is not None
         exchange.steps_sent = upto
         written_s = self._write(events, last)
-        if self._peer_behind:
-            if exchange.peer_writes is None:
-                exchange.peer_writes = []
-            exchange.peer_writes.append(len(exchange.writes_s))
         exchange.writes_s.append(written_s)
         exchange.writes_upto.append(upto)
         if last and not self._peer_behind:
@@ -351,6 +361,8 @@ class Connection(asyncio.Protocol):
         self._playback = self._exchange = self._reply = self._head = None
         self._all_written = False
         exchange.end_s = self._since_s = self._now()
+        if exchange.peer_waits is not None:
+            self._wait_ended(exchange, exchange.end_s)
         # What the app made of it stands, unless the client did not even get that.
         if exchange.outcome is None or outcome is not End.COMPLETED:
             exchange.outcome = outcome

@@ -7,25 +7,34 @@ no task, socket or thread behind. It installs no signal handlers and sets up no 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import socket
+import ssl
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from mockllm.app import App
+from mockllm.binding import bind_tcp, bind_unix, inherited, unlink_unix
 from mockllm.clock import Clock, SystemClock
 from mockllm.config import Config
+from mockllm.errors import ConfigError
 from mockllm.http.http11 import Limits
+from mockllm.ledgerfile import LedgerFile
 from mockllm.listener import Listener
 from mockllm.playback import Playback
 from mockllm.protocol import Connection
 from mockllm.scheduler import Item, Scheduler
 from mockllm.service import Service, Timeouts, wait
 from mockllm.timer import SchedulerTimer
+from mockllm.tls import context_from_files, context_self_signed
+from mockllm.truth import Heartbeat, Ledger, Statistics
 
 log = logging.getLogger("mockllm.server")
+
+T = TypeVar("T")
 
 
 class Server:
@@ -40,7 +49,7 @@ class Server:
         clock: The clock, `SystemClock` by default.
 
     Raises:
-        ConfigError: The tokenizer cannot be used.
+        ConfigError: The tokenizer or the TLS files cannot be used.
     """
 
     def __init__(
@@ -52,35 +61,73 @@ class Server:
         self._listeners: list[Listener] = []
         self._service: Service | None = None
         self._timer: SchedulerTimer | None = None
-        self._address: tuple[str, int] | None = None
+        self._address: Any = None  # as getsockname gives it
+        self._own_file: socket.socket | None = None  # a Unix socket whose file is ours to remove
+        self._context = self._make_context()
+        self._tls = self._context is not None
         self._closing: asyncio.Future[None] | None = None
         self._hurry = asyncio.Event()
         self._app = App(self.config, self._clock)
+        self._ledger_file: LedgerFile | None = None
 
     # ---- where it is -------------------------------------------------------------------------
 
     @property
     def port(self) -> int:
-        """The TCP port in use."""
-        return self._where()[1]
+        """The TCP port in use; 0 on a Unix socket."""
+        return 0 if self.uds is not None else int(self._where()[1])
+
+    @property
+    def uds(self) -> str | None:
+        """Path of the Unix socket it listens on; None for TCP."""
+        address = self._where()
+        return address if isinstance(address, str) else None
 
     @property
     def url(self) -> str:
-        """Scheme, host and port: `http://127.0.0.1:8000`."""
-        host = self._where()[0]
-        if host in ("0.0.0.0", "::"):  # every interface: name one that a client can reach
-            host = "127.0.0.1" if host == "0.0.0.0" else "::1"
-        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+        """Scheme, host and port: `http://127.0.0.1:8000`; of a Unix socket, what the client puts in its requests."""
+        scheme = "https" if self._tls else "http"
+        address = self._where()
+        if isinstance(address, str):
+            return f"{scheme}://localhost"
+        # Of every interface, name the one that a client can reach.
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address[0], address[0])
+        return f"{scheme}://[{host}]:{address[1]}" if ":" in host else f"{scheme}://{host}:{address[1]}"
 
     @property
     def base_url(self) -> str:
         """The same with `/v1`, as the OpenAI SDK wants it."""
         return self.url + "/v1"
 
-    def _where(self) -> tuple[str, int]:
+    @property
+    def loopback(self) -> bool:
+        """Only this machine can reach it."""
+        address = self._where()
+        return isinstance(address, str) or ipaddress.ip_address(address[0].split("%")[0]).is_loopback
+
+    def _where(self) -> Any:
         if self._address is None:
             raise RuntimeError("the server has not been started")
         return self._address
+
+    # ---- what it did -------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> Ledger:
+        """The records of the requests that have ended; a sequence of immutable `ExchangeRecord`s."""
+        return self._app.truth.ledger
+
+    def statistics(self) -> Statistics:
+        """Load, lateness and verdict since the start, or since the last `reset_statistics`."""
+        return self._app.truth.statistics()
+
+    def reset_statistics(self) -> Statistics:
+        """Begin a new interval; returns the statistics of the one that ends. The ledger stays."""
+        return self._app.truth.reset()
+
+    def total_statistics(self) -> Statistics:
+        """Statistics since the start, over all intervals."""
+        return self._app.truth.total()
 
     # ---- life cycle --------------------------------------------------------------------------
 
@@ -89,15 +136,17 @@ class Server:
 
         Raises:
             OSError: The address cannot be bound.
+            ConfigError: The ledger's file cannot be written.
         """
         if self._service is not None:
             raise RuntimeError("the server was started before")
         loop = asyncio.get_running_loop()
+        self._open_ledger()
         if not self._sockets:
-            self._sockets = await self._bind(loop)
+            self._sockets = self._bind()
         config = self.config
         scheduler = Scheduler(self._clock.now, self._broken)
-        self._timer = SchedulerTimer(loop, scheduler, self._clock.now)
+        self._timer = SchedulerTimer(loop, scheduler, self._clock.now, self._app.truth.stall_meter)
         limits = Limits(config.max_request_line_bytes, config.max_header_bytes, config.max_body_bytes)
         self._service = service = Service(
             self._app,
@@ -112,29 +161,44 @@ class Server:
             fast_parser=config.fast_parser,
         )
         for sock in self._sockets:
-            self._listeners.append(Listener(loop, sock, lambda: Connection(service)))
-        self._address = self._sockets[0].getsockname()[:2]
+            self._listeners.append(Listener(loop, sock, lambda: Connection(service), self._context))
+        self._address = self._sockets[0].getsockname()
         self._app.lifecycle.start(self.config.startup_delay_s)
+        self._observe(service)
 
-    async def _bind(self, loop: asyncio.AbstractEventLoop) -> list[socket.socket]:
-        port = self.config.port
-        sockets: list[socket.socket] = []
-        try:
-            for family, kind, proto, _, address in await loop.getaddrinfo(
-                self.config.host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            ):
-                sock = socket.socket(family, kind, proto)
-                sockets.append(sock)
-                sock.setblocking(False)
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                sock.bind((address[0], port or (sockets[0].getsockname()[1] if len(sockets) > 1 else 0), *address[2:]))
-        except BaseException:
-            for sock in sockets:
-                sock.close()
-            raise
-        return sockets
+    def _open_ledger(self) -> None:
+        if self.config.ledger is not None:
+            truth = self._app.truth
+            self._ledger_file = file = LedgerFile(self.config.ledger)
+            truth.sink = file.write
+            truth.write_errors = lambda: file.lost
+
+    def _observe(self, service: Service) -> None:
+        truth = self._app.truth
+        truth.open_connections = lambda: len(service.connections)
+        truth.begin()
+        truth.stall_meter.watch_collector()
+        heartbeat = Heartbeat(lambda: truth.in_flight > 0, truth.each_second)
+        service.start(heartbeat, self._clock.now())
+
+    def _bind(self) -> list[socket.socket]:
+        config = self.config
+        if config.fd is not None:
+            return inherited([config.fd])
+        if config.uds is not None:
+            self._own_file = bind_unix(config.uds, int(config.uds_mode, 8))
+            return [self._own_file]
+        return bind_tcp(config.host, config.port)
+
+    def _make_context(self) -> ssl.SSLContext | None:
+        config = self.config
+        if config.self_signed_certs:
+            return context_self_signed(config.host)
+        if config.ssl_certfile is not None:
+            return context_from_files(config.ssl_certfile, config.ssl_keyfile)
+        if config.ssl_keyfile is not None:
+            raise ConfigError("ssl_keyfile", config.ssl_keyfile, "only together with ssl_certfile")
+        return None
 
     def _broken(self, item: Item, error: Exception) -> None:
         if isinstance(item, Playback) and isinstance(item.sink, Connection):
@@ -166,6 +230,8 @@ class Server:
         if service is not None:
             self._app.lifecycle.drain()
             await wait(self._hurry, self.config.drain_delay_s)
+        if self._own_file is not None:
+            unlink_unix(self._own_file)
         for listener in self._listeners:
             await listener.close()
         for sock in self._sockets:
@@ -174,6 +240,9 @@ class Server:
             await service.close(self._hurry, timeout_s)
         if self._timer is not None:
             self._timer.close()
+        self._app.truth.close()
+        if self._ledger_file is not None:
+            await self._ledger_file.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -212,6 +281,30 @@ class ServerThread:
     def base_url(self) -> str:
         """The same with `/v1`, as the OpenAI SDK wants it."""
         return self.server.base_url
+
+    @property
+    def ledger(self) -> Ledger:
+        """See `Server.ledger`; up to now, and safe to read while the server runs."""
+        return self._on_loop(lambda: self.server.ledger)
+
+    def statistics(self) -> Statistics:
+        """See `Server.statistics`."""
+        return self._on_loop(self.server.statistics)
+
+    def reset_statistics(self) -> Statistics:
+        """See `Server.reset_statistics`."""
+        return self._on_loop(self.server.reset_statistics)
+
+    def _on_loop(self, read: Callable[[], T]) -> T:
+        """Call `read` where the server runs; here, once it does no more."""
+        loop = self._loop
+        if loop is None:
+            return read()
+
+        async def call() -> T:
+            return read()
+
+        return asyncio.run_coroutine_threadsafe(call(), loop).result()
 
     def start(self) -> None:
         """Start the thread and wait until the server listens.

@@ -84,6 +84,7 @@ class Service:
         fast_parser: bool,
     ) -> None:
         self.app = app
+        self.stalls = app.truth.stall_meter
         self.scheduler = scheduler
         self.timer = timer
         self.clock = clock
@@ -129,8 +130,8 @@ class Service:
     def run_overdue(self) -> None:
         """Serve what fell due while a burst of requests was read: one callback's wait, not all of theirs."""
         next_s = self.scheduler.next_s
-        if next_s is not None and next_s <= self.clock.now():
-            self.scheduler.run_due()
+        if next_s is not None and next_s <= (now := self.clock.now()):
+            self.stalls.served_late(now - next_s, self.scheduler.run_due())
 
 
 async def wait(event: asyncio.Event, timeout_s: float) -> None:

@@ -12,9 +12,11 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable
+from math import inf
 from typing import Any, Protocol
 
 from mockllm.scheduler import Scheduler
+from mockllm.truth import StallMeter
 
 _TFD_TIMER_ABSTIME = 1  # <linux/timerfd.h>
 _CLOCK_MONOTONIC = 1  # <linux/time.h>; what `time.perf_counter` reads on Linux
@@ -106,10 +108,15 @@ class SchedulerTimer:
         loop: The running loop.
         scheduler: What is run.
         now: The scheduler's clock.
+        stalls: Hears when it is to ring and when it did.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, scheduler: Scheduler, now: Callable[[], float]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, scheduler: Scheduler, now: Callable[[], float], stalls: StallMeter
+    ) -> None:
         self._scheduler = scheduler
+        self._now = now
+        self._stalls = stalls
         self._armed_s: float | None = None
         self._running = False
         self._alarm: Alarm = make_alarm(loop, self._ring, now)
@@ -118,20 +125,24 @@ class SchedulerTimer:
         """Run the scheduler at `when_s`, or earlier."""
         if self._running or (self._armed_s is not None and self._armed_s <= when_s):
             return
-        self._armed_s = when_s
+        self._armed_s = self._stalls.due_s = when_s
         self._alarm.set(when_s)
 
     def _ring(self) -> None:
+        began_s = self._now()
         self._running = True
         try:
             next_s = self._scheduler.run_due()
         finally:
             self._running = False
+        self._stalls.rang(began_s, self._now())
         # When the budget ran out `next_s` has passed: the alarm rings at once, but I/O comes first.
         self._armed_s = next_s
         if next_s is None:
+            self._stalls.due_s = inf
             self._alarm.clear()
         else:
+            self._stalls.due_s = next_s
             self._alarm.set(next_s)
 
     def close(self) -> None:

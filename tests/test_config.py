@@ -42,11 +42,11 @@ def other_value(option: Option) -> Any:
         return not option.default
     value_type = get_args(option.value_type)[0]
     if value_type is int:
-        return option.default + 1
+        return (option.default or 0) + 1
     if value_type is float:
         return (option.default or 0.0) + 0.25
     if value_type is str:
-        return "Other-Text"
+        return {"uds_mode": "0640"}.get(option.name, "Other-Text")
     return next(choice for choice in get_args(value_type) if choice != option.default)
 
 

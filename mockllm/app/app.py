@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from mockllm.app.admin import Admin
+from mockllm.app.audio import audio_handler
 from mockllm.app.generate import Generator
 from mockllm.app.lifecycle import Lifecycle
 from mockllm.app.replies import Replies
@@ -29,6 +31,7 @@ from mockllm.generation.ids import Ids
 from mockllm.generation.latency import Latency
 from mockllm.generation.planner import Planner
 from mockllm.generation.tokens import BuiltinTokenizer
+from mockllm.truth import AccessLog, Truth
 from mockllm.version import VERSION
 
 log = logging.getLogger("mockllm.app")
@@ -51,7 +54,17 @@ class App:
 
     def __init__(self, config: Config, clock: Clock, observers: Sequence[Observer] = ()) -> None:
         self._clock = clock
-        self._observers = tuple(observers)
+        self.truth = Truth(
+            clock,
+            model=config.model,
+            max_model_len=config.max_model_len,
+            ledger_size=config.ledger_size,
+            ledger_tokens=config.ledger_tokens,
+            budget_s=config.lateness_budget_ms / 1e3,
+        )
+        self._observers: tuple[Observer, ...] = (self.truth.finished, *observers)
+        if config.access_log:
+            self._observers += (AccessLog(),)
         self._seq = 0
         self._ids = Ids()
         self._replies = Replies(config.cors)
@@ -77,6 +90,7 @@ class App:
             planner,
             self._replies,
             self._ids,
+            self.truth,
             clock.wall,
             truth_headers=config.truth_headers,
             key_header=config.key_header.lower().encode() if config.key_header else None,
@@ -103,6 +117,9 @@ class App:
         try:
             route, rest = self._router.find(request.target)
             exchange.endpoint = route.path
+            if not route.recorded:  # the number goes to the next request
+                exchange.seq = 0
+                self._seq -= 1
             if request.method == "OPTIONS":
                 return self._replies.options(request, exchange, route.allow)
             return self._router.handler(route, request.method)(request, exchange, rest)
@@ -142,8 +159,14 @@ class App:
         for route in responses.routes():
             add(route, api=True)
         add(Route("/v1/completions", {"POST": generate(Completions())}), api=True)
+        for name, task in (("transcriptions", "transcribe"), ("translations", "translate")):
+            add(Route(f"/v1/audio/{name}", {"POST": audio_handler(self._generator, task)}), api=True)
         add(Route("/tokenize", {"POST": self._tokenize}), api=True)
         add(Route("/detokenize", {"POST": self._detokenize}), api=True)
+        admin = Admin(self.truth, self._replies, open=not config.admin_auth)
+        add(admin.metrics_route())
+        for route in admin.routes() if config.admin else ():
+            add(route)
 
     def _index(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
         paths = sorted({route.path + ("{id}" if route.prefix else "") for route in self._router.routes})

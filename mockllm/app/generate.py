@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from mockllm.app.replies import EVENT_STREAM, JSON, Replies
 from mockllm.dialects.dialect import Context, Dialect
@@ -10,6 +11,7 @@ from mockllm.exchange import Exchange, Reply, Request, Timeline
 from mockllm.generation.ids import Ids
 from mockllm.generation.plan import Plan, Prompt
 from mockllm.generation.planner import Planner
+from mockllm.truth import Truth
 
 
 class Generator:
@@ -19,6 +21,7 @@ class Generator:
         planner: Decides what is answered, and when.
         replies: Makes heads.
         ids: Makes the replies' ids.
+        truth: Is told of every request, and tells whether the server is overloaded.
         wall: Unix time in seconds.
         truth_headers: Put the planned values on the wire.
         key_header: Lower-case name of the header that keys timing draws, or None.
@@ -30,6 +33,7 @@ class Generator:
         planner: Planner,
         replies: Replies,
         ids: Ids,
+        truth: Truth,
         wall: Callable[[], float],
         *,
         truth_headers: bool,
@@ -39,6 +43,7 @@ class Generator:
         self._planner = planner
         self._replies = replies
         self._ids = ids
+        self._truth = truth
         self._wall = wall
         self._truth_headers = truth_headers
         self._key_header = key_header
@@ -55,9 +60,20 @@ class Generator:
     def _answer(self, dialect: Dialect, request: Request, exchange: Exchange) -> Reply:
         return self.reply(dialect, exchange, self.prepare(dialect, request, exchange))
 
+    def arrived(self, exchange: Exchange) -> None:
+        """A request for a generation came, good or bad."""
+        self._truth.arrived(exchange)
+
     def prepare(self, dialect: Dialect, request: Request, exchange: Exchange) -> Context:
         """Decode the body and plan the answer; the exchange gets the facts of both."""
+        self.arrived(exchange)
         body, asked = dialect.decode(request.body)
+        return self.context(dialect.id_prefix, body, asked, request, exchange)
+
+    def context(
+        self, id_prefix: str, body: Any, asked: GenerationRequest, request: Request, exchange: Exchange
+    ) -> Context:
+        """Plan the answer to a decoded body; the exchange gets the facts of both."""
         exchange.model = asked.model
         exchange.limit_tokens = asked.limit_tokens
         exchange.seed = asked.seed
@@ -67,9 +83,11 @@ class Generator:
         exchange.prompt_tokens = plan.prompt_tokens
         exchange.cached_tokens = plan.cached_tokens
         exchange.choices = len(plan.choices)
+        if len(plan.choices) > 1:
+            exchange.choice_tokens = [choice.tokens for choice in plan.choices]
         exchange.tokens = plan.completion_tokens
         exchange.finish_reason = plan.choices[0].finish_reason
-        return Context(self._ids(dialect.id_prefix), int(self._wall()), body, asked, plan)
+        return Context(self._ids(id_prefix), int(self._wall()), body, asked, plan)
 
     def prompt_tokens(self, prompt: Prompt) -> int:
         """Tokens of a prompt."""
@@ -80,18 +98,23 @@ class Generator:
         plan = context.plan
         if context.request.stream:
             return self.stream(exchange, plan, dialect.stream(context))
-        lines = self._replies.lines(exchange, JSON) + self._truth(plan, exchange)
-        whole = dialect.whole(context)
-        return Reply(200, lines, Timeline(1, lambda first, upto: [whole], plan.end_s), len(whole))
+        return self.whole(exchange, plan, dialect.whole(context))
+
+    def whole(self, exchange: Exchange, plan: Plan, body: bytes, content_type: bytes = JSON) -> Reply:
+        """A whole reply, due when the plan's last token is."""
+        lines = self._replies.lines(exchange, content_type) + self._planned(plan, exchange)
+        return Reply(200, lines, Timeline(1, lambda first, upto: [body], plan.end_s), len(body))
 
     def stream(self, exchange: Exchange, plan: Plan, timeline: Timeline) -> Reply:
         """A streamed reply."""
-        lines = self._replies.lines(exchange, EVENT_STREAM) + self._truth(plan, exchange)
+        lines = self._replies.lines(exchange, EVENT_STREAM) + self._planned(plan, exchange)
         return Reply(200, lines, timeline, head_at_arrival=self._head_at_arrival)
 
-    def _truth(self, plan: Plan, exchange: Exchange) -> bytes:
+    def _planned(self, plan: Plan, exchange: Exchange) -> bytes:
+        """Head lines with the planned values."""
         if not self._truth_headers:
             return b""
-        return (
+        lines = (
             b"x-mockllm-ttft-ms: %.3f\r\nx-mockllm-itl-ms: %.3f\r\nx-mockllm-output-tokens: %d\r\nx-mockllm-seq: %d\r\n"
         ) % (plan.offset_s * 1e3, plan.itl_s * 1e3, plan.completion_tokens, exchange.seq)
+        return lines + b"x-mockllm-overloaded: 1\r\n" if self._truth.overloaded else lines

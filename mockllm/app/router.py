@@ -19,12 +19,16 @@ Handler = Callable[[Request, Exchange, str], Reply]
 
 
 class Route(Struct):
-    """One path. With `prefix`, also every path below it; `open` needs no API key."""
+    """One path. With `prefix`, also every path below it; `open` needs no API key.
+
+    Requests to a route that is not `recorded` are about the server itself and no load.
+    """
 
     path: str
     handlers: dict[str, Handler]
     prefix: bool = False
     open: bool = False
+    recorded: bool = True
 
     @property
     def allow(self) -> str:
@@ -49,7 +53,7 @@ class Router:
         bare = route.path.removeprefix("/v1")
         for path in (bare, "/v1" + bare) if api else (route.path,):
             if route.prefix:
-                self._prefixes.append(Route(path, route.handlers, True, route.open))
+                self._prefixes.append(Route(path, route.handlers, True, route.open, route.recorded))
             else:
                 self._exact[path] = route
 

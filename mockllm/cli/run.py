@@ -6,12 +6,20 @@ import asyncio
 import contextlib
 import errno
 import gc
+import logging
+import os
 import signal
+import socket
 import sys
+from collections.abc import MutableMapping
+from pathlib import Path
 
+from mockllm.binding import inherited
 from mockllm.config import Config
 from mockllm.server import Server
 from mockllm.version import VERSION
+
+log = logging.getLogger("mockllm.cli")
 
 OK, FAILED = 0, 1
 
@@ -28,8 +36,26 @@ def run(config: Config) -> int:
     return asyncio.run(_serve(config))
 
 
-def describe_start(config: Config, base_url: str) -> str:
-    """The one line printed at the start: base URL, model, timing."""
+def _activated(environ: MutableMapping[str, str]) -> list[socket.socket]:
+    """The sockets that systemd passes.
+
+    Source: sd_listen_fds(3): LISTEN_FDS of them from descriptor 3 on, when LISTEN_PID is this process.
+    """
+    if environ.get("LISTEN_PID") != str(os.getpid()):
+        return []
+    count = int(environ.get("LISTEN_FDS", "0"))
+    return inherited(range(3, 3 + count))
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file so that nobody reads half of it."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text)
+    part.replace(path)
+
+
+def describe_start(config: Config, place: str) -> str:
+    """The one line printed at the start: where, which model, what timing."""
     parts = [
         _spread("TTFT", config.ttft_ms, config.ttft_ms_std, "ms"),
         _spread("ITL", config.itl_ms, config.itl_ms_std, "ms"),
@@ -37,7 +63,7 @@ def describe_start(config: Config, base_url: str) -> str:
     ]
     if config.request_latency is not None:
         parts.insert(2, _spread("whole replies", config.request_latency, config.request_latency_std, "s"))
-    return f"mockllm {VERSION} at {base_url}, model {config.model}: {', '.join(parts)}"
+    return f"mockllm {VERSION} at {place}, model {config.model}: {', '.join(parts)}"
 
 
 def _spread(name: str, mean: float, std: float, unit: str) -> str:
@@ -48,7 +74,11 @@ async def _serve(config: Config) -> int:
     raise_descriptor_limit()
     signals = _Signals()
     signals.install()
-    server = Server(config)
+    try:
+        server = Server(config, sockets=_activated(os.environ))
+    except OSError as error:
+        print(f"mockllm: {_cannot_listen(config, error)}", file=sys.stderr)
+        return FAILED
     try:
         await server.start()
     except OSError as error:
@@ -59,7 +89,17 @@ async def _serve(config: Config) -> int:
     # every stream up for some milliseconds each time.
     gc.collect()
     gc.freeze()
-    print(describe_start(config, server.base_url), flush=True)
+    if config.port_file is not None:
+        try:
+            _write_whole(Path(config.port_file), f"{server.port}\n")
+        except OSError as error:
+            print(f"mockllm: cannot write --port-file {config.port_file}: {error.strerror}", file=sys.stderr)
+            await server.aclose()
+            return FAILED
+    place = server.base_url if server.uds is None else f"{server.base_url} on the Unix socket {server.uds}"
+    print(describe_start(config, place), flush=True)
+    if not server.loopback:
+        log.warning("Listening beyond this machine: whoever reaches %s can use the server.", server.url)
     await signals.wait()
     closing = asyncio.ensure_future(server.aclose())
     cut_short = asyncio.ensure_future(signals.wait())
@@ -87,6 +127,11 @@ def raise_descriptor_limit() -> None:
 
 
 def _cannot_listen(config: Config, error: OSError) -> str:
+    if config.fd is not None:
+        return f"cannot listen on descriptor {config.fd}: {error.strerror or error}"
+    if config.uds is not None:
+        reason = "another server listens there" if error.errno == errno.EADDRINUSE else error.strerror
+        return f"cannot listen on the Unix socket {config.uds}: {reason}"
     place = f"cannot listen on {config.host} port {config.port}"
     if error.errno == errno.EADDRINUSE:
         return f"{place}: the port is in use; --port 0 picks a free one"

@@ -39,9 +39,69 @@ class Config(Settings, frozen=True, kw_only=True):
     port: Annotated[
         int, setting("TCP port to listen on; 0 picks a free one.", group=SERVER, ge=0, le=65535, guidellm=True)
     ] = 8000
+    uds: (
+        Annotated[
+            str,
+            setting(
+                "Listen on this Unix socket, in place of a TCP port. A dead server's file is replaced.",
+                group=SERVER,
+                metavar="PATH",
+                min_length=1,
+            ),
+        ]
+        | None
+    ) = None
+    uds_mode: Annotated[
+        str,
+        setting(
+            "Permission bits of the Unix socket, octal.",
+            group=SERVER,
+            metavar="MODE",
+            allowed="three or four octal digits, e.g. 0660",
+            pattern="^[0-7]{3,4}$",
+        ),
+    ] = "0666"
+    fd: (
+        Annotated[
+            int, setting("Serve on this inherited listening socket (systemd's are found without).", group=SERVER, ge=0)
+        ]
+        | None
+    ) = None
+    port_file: (
+        Annotated[
+            str,
+            setting(
+                "Write the port to this file once connections are accepted, for scripts with --port 0.",
+                group=SERVER,
+                metavar="FILE",
+                min_length=1,
+            ),
+        ]
+        | None
+    ) = None
+    ssl_certfile: (
+        Annotated[
+            str,
+            setting("Serve TLS with this certificate chain (PEM).", group=SERVER, metavar="FILE", min_length=1),
+        ]
+        | None
+    ) = None
+    ssl_keyfile: (
+        Annotated[
+            str,
+            setting(
+                "Its private key (PEM), where it is not in the same file.", group=SERVER, metavar="FILE", min_length=1
+            ),
+        ]
+        | None
+    ) = None
+    self_signed_certs: Annotated[
+        bool, setting("Serve TLS with a certificate made at start (extra `tls`).", group=SERVER)
+    ] = False
     workers: Annotated[int, setting("Number of server processes.", group=SERVER, ge=1, guidellm=True)] = 1
     cors: Annotated[bool, setting("Send CORS headers with every reply.", group=SERVER)] = True
     admin: Annotated[bool, setting("Serve the server's own records under /mockllm/.", group=SERVER)] = True
+    admin_auth: Annotated[bool, setting("Ask for the API key under /mockllm/ too.", group=SERVER)] = False
 
     # Timing
     ttft_ms: Annotated[

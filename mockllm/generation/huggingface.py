@@ -184,9 +184,7 @@ def make_source(tokenizer: HuggingFaceTokenizer) -> TextSource:
         if found is None:
             return source
         reason = found
-    raise ConfigError(
-        _OPTION, tokenizer.name, f"a tokenizer whose text can be counted exactly; with this one {reason}"
-    )
+    raise ConfigError(_OPTION, tokenizer.name, f"a tokenizer whose text can be counted exactly; with this one {reason}")
 
 
 def _candidates(tokenizer: HuggingFaceTokenizer, space: str) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import h11
 
 from mockllm.http.refusals import HttpError, check_lines
@@ -9,8 +11,14 @@ from mockllm.http.refusals import HttpError, check_lines
 # Bytes are handed to h11 in slices, because asking it how far it got copies what it holds.
 _SLICE_BYTES = 4096
 
+_LAST_LINE = re.compile(rb"\r\n0+(?:[\r\t ;][^\n]*)?\n")  # with the line end before it
+_SECTION_END = re.compile(rb"\n\r?\n")
+
 CHUNK_LINE_BYTES = 512
 """How long the size and the extensions of one chunk may be (RFC 9112 §7.1.1 wants a limit)."""
+
+TRAILER_BYTES = 8192
+"""How long the trailers may be, with the empty line after them."""
 
 
 def malformed() -> HttpError:
@@ -31,18 +39,21 @@ class ChunkedBody:
     Args:
         connection: h11's connection, which has parsed the head.
         body_bytes: Limit of the decoded body.
-        trailer_bytes: Limit of the trailers, with the empty line after them.
     """
 
-    def __init__(self, connection: h11.Connection, body_bytes: int, trailer_bytes: int) -> None:
+    def __init__(self, connection: h11.Connection, body_bytes: int) -> None:
         self.body = bytearray()
         self._connection = connection
         self._body_bytes = body_bytes
-        self._trailer_bytes = trailer_bytes
         # Raw bytes since the end of the last chunk's data. Data ends with a line end, so the first
         # chunk line is given one too: all are then measured alike, also when h11 takes over midway.
         self._framing = bytearray(b"\r\n")
         self._in_data = False
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes decoded, and raw bytes not yet decoded."""
+        return len(self.body) + len(self._framing)
 
     def feed(self, data: bytes) -> int | None:
         """Decode further bytes.
@@ -66,6 +77,8 @@ class ChunkedBody:
         if not self._in_data:
             self._framing += piece
         while True:
+            if not self._in_data:
+                self._check_trailers()
             try:
                 event = self._connection.next_event()
             except h11.RemoteProtocolError:
@@ -99,11 +112,19 @@ class ChunkedBody:
         except HttpError:
             raise malformed() from None
 
+    def _check_trailers(self) -> None:
+        """Refuse bad trailers before h11 sees them, for whose line expression see `parse_head`."""
+        last_line = _LAST_LINE.match(self._framing)
+        if last_line is not None:
+            end = _SECTION_END.search(self._framing, last_line.end() - 1)
+            if end is not None:
+                self._check_framing(end.end())
+
     def _check_size(self, size: int) -> None:
         """Check the lengths of the line, and of the trailers behind it, in the first `size` bytes."""
         line_end = self._framing.find(b"\r\n", 2, size)
         if line_end < 0:
             if size - 2 > CHUNK_LINE_BYTES + 1:  # its CR may be there already
                 raise malformed()
-        elif line_end - 2 > CHUNK_LINE_BYTES or size - line_end - 2 > self._trailer_bytes:
+        elif line_end - 2 > CHUNK_LINE_BYTES or size - line_end - 2 > TRAILER_BYTES:
             raise malformed()

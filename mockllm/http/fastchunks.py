@@ -15,7 +15,7 @@ from collections.abc import Callable
 from mockllm.http.chunkedbody import CHUNK_LINE_BYTES, ChunkedBody, malformed, too_large
 
 # What h11 and the refusals accept as a chunk line: size, extensions without control characters, white space.
-_LINE = re.compile(rb"([0-9A-Fa-f]{1,20})(?:;[\t -~\x80-\xff]*)?[ \t]*")
+_LINE = re.compile(rb"([0-9A-Fa-f]{1,20})(?:;[\t -~\x80-\xff]*+)?[ \t]*+")
 _SIZES = {b"%x" % size: size for size in range(1, 512)}
 
 
@@ -35,6 +35,11 @@ class PlainChunks:
         self._left = 0  # bytes of the current chunk still to come
         self._ending = False  # the line end after the data is still to come
         self._held = b""  # the beginning of a line
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes decoded, and raw bytes not yet decoded."""
+        return self._h11.held_bytes if self._h11 is not None else len(self.body) + len(self._held)
 
     def feed(self, data: bytes) -> int | None:
         """Decode further bytes; see `ChunkedBody.feed`."""

@@ -14,14 +14,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from mockllm.http.refusals import is_host, tokens
+from mockllm.http.refusals import MAX_HEADERS, is_host, tokens
 
 _MEMO_LINES = 1024
 _MEMO_LINE_BYTES = 256
 _MEMO_NAMES = 256
 
 _REQUEST_LINE = re.compile(rb"([-!#$%&'*+.^_`|~0-9a-zA-Z]+) (/[!\"$-~]*) HTTP/1\.1")  # "!" to "~", "#" excepted
-_HEADER_LINE = re.compile(rb"([-!#$%&'*+.^_`|~0-9a-zA-Z]+): *([ -~]*)")  # no tabs, no bytes beyond ASCII
+# No tabs, no bytes beyond ASCII. Possessive, or a line of spaces would take quadratic time to fail.
+_HEADER_LINE = re.compile(rb"([-!#$%&'*+.^_`|~0-9a-zA-Z]++): *+([ -~]*+)")
 _MAX_LENGTH_DIGITS = 18
 _LEFT_TO_H11 = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
 _CHECKED = _LEFT_TO_H11 | {b"content-length", b"host"}
@@ -33,7 +34,7 @@ class _NotPlainError(Exception):
     """Left to h11."""
 
 
-class _Memo(dict[bytes, tuple[bytes, bytes]]):
+class HeaderLines(dict[bytes, tuple[bytes, bytes]]):
     """Header lines seen lately, parsed; a missing one is parsed, and kept unless it is long.
 
     Attributes:
@@ -73,7 +74,7 @@ class _Memo(dict[bytes, tuple[bytes, bytes]]):
         return known
 
 
-class _RequestLines(dict[bytes, tuple[str, str, str]]):
+class RequestLines(dict[bytes, tuple[str, str, str]]):
     """Request lines seen lately, as method, path and query."""
 
     def __missing__(self, line: bytes) -> tuple[str, str, str]:
@@ -100,12 +101,15 @@ def _check(name: bytes, value: bytes) -> None:
         raise _NotPlainError
 
 
-def recogniser() -> Callable[[bytes], tuple[str, str, str, dict[bytes, bytes], int, bool] | None]:
-    """A recogniser with a memo of its own, of less than two megabytes."""
-    header = _Memo().__getitem__
-    request_line = _RequestLines().__getitem__
+Plain = tuple[str, str, str, dict[bytes, bytes], int, bool]
 
-    def recognise(head: bytes) -> tuple[str, str, str, dict[bytes, bytes], int, bool] | None:
+
+def recogniser(request_lines: RequestLines, header_lines: HeaderLines) -> Callable[[bytes], Plain | None]:
+    """A recogniser with the given memos, which together stay below two megabytes."""
+    request_line = request_lines.__getitem__
+    header = header_lines.__getitem__
+
+    def recognise(head: bytes) -> Plain | None:
         """Parse a head.
 
         Args:
@@ -122,7 +126,7 @@ def recogniser() -> Callable[[bytes], tuple[str, str, str, dict[bytes, bytes], i
             headers = dict(map(header, lines))
         except _NotPlainError:
             return None
-        if len(headers) != len(lines) or b"host" not in headers:
+        if not len(headers) == len(lines) <= MAX_HEADERS or b"host" not in headers:
             return None
         keep_alive = True
         if (options := headers.get(b"connection")) is not None and options != b"keep-alive":
@@ -132,4 +136,4 @@ def recogniser() -> Callable[[bytes], tuple[str, str, str, dict[bytes, bytes], i
     return recognise
 
 
-recognise = recogniser()
+recognise = recogniser(RequestLines(), HeaderLines())

@@ -7,10 +7,21 @@ from collections.abc import Mapping
 import h11
 from msgspec import Struct
 
-from mockllm.http.refusals import HttpError, check_headers, check_raw, check_version, split_target, tokens
+from mockllm.http.refusals import (
+    HttpError,
+    check_count,
+    check_headers,
+    check_lengths,
+    check_lines,
+    check_version,
+    split_target,
+    tokens,
+)
 
 CHUNKED = -1
 _MESSAGE_CHARS = 200
+# More than the chunk decoder's own limits let h11 hold, so that theirs give the answer.
+_BEYOND_LIMITS_BYTES = 65536
 
 
 class Head(Struct, frozen=True):
@@ -34,18 +45,20 @@ class Head(Struct, frozen=True):
     connection: h11.Connection | None
 
 
-def parse_head(raw: bytes, trailer_bytes: int) -> Head:
+def parse_head(raw: bytes) -> Head:
     """Parse a whole head.
 
     Args:
         raw: From the first byte of the request line to the end of the blank line.
-        trailer_bytes: Limit of the trailers of a chunked body.
 
     Raises:
         HttpError: The head is malformed, ambiguous or not supported.
     """
-    # Beyond what the chunk decoder's own limits let h11 hold, so that theirs give the answer.
-    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=trailer_bytes + 8192)
+    # These come before h11, which takes 3 µs for each line, and quadratic time for a line in
+    # which a control character follows many spaces: 64 KB of them would stop it for 20 s.
+    check_count(raw)
+    check_lines(raw)
+    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_BEYOND_LIMITS_BYTES)
     connection.receive_data(raw)
     try:
         event = connection.next_event()
@@ -54,7 +67,7 @@ def parse_head(raw: bytes, trailer_bytes: int) -> Head:
     if type(event) is not h11.Request:  # a head is whole by h11's own rule, so it makes a request or an error
         raise HttpError(400, "Malformed HTTP request.")
     http10 = check_version(event.http_version)
-    check_raw(raw)
+    check_lengths(raw)
     headers = check_headers(event.headers, http10)
     method = event.method.decode("ascii")
     path, query, authority = split_target(method, event.target.decode("ascii"))

@@ -29,10 +29,12 @@ __all__ = ["CONTINUE", "Continue", "HttpError", "Limits", "Phase", "Reader"]
 
 _HEAD_END = re.compile(rb"\n\r?\n")  # h11's rule; a head that ends without CR is refused as a whole
 _REQUEST_LINE_START = re.compile(rb"([-!#$%&'*+.^_`|~0-9a-zA-Z]{1,32}) ([!-\"$->@-~]{1,512})[ ?#]")
+_EMPTY_LINES = re.compile(rb"(?:\r\n)+")
 _TOKEN_CHARS = frozenset(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _TLS_HANDSHAKE = 0x16  # first byte of every TLS hello (RFC 8446 §5.1)
 _NO_REQUEST = "This is no HTTP request."
 _MAX_MARKS = 64
+_LARGE_BYTES = 262144
 
 
 class Limits(Struct, frozen=True):
@@ -41,7 +43,7 @@ class Limits(Struct, frozen=True):
     Attributes:
         request_line_bytes: Request line, without its line end; beyond: 414.
         header_bytes: From the end of the request line to the end of the blank line; beyond:
-            431. Also bounds the trailers of a chunked body (400).
+            431. So do more than 256 lines.
         body_bytes: Decoded body; beyond: 413, from `Content-Length` before any of it is read.
     """
 
@@ -72,9 +74,9 @@ class Reader:
     """Turns the bytes of one connection into requests.
 
     Call `next` after `feed` until it returns None; after a `Request`, call it again when that
-    request's reply is done. What arrives meanwhile is kept, and it is the caller who bounds it: stop
-    reading while a reply is in progress and `buffered_bytes` is high (never while `next` waits for the rest of
-    a request: that is bounded by the limits).
+    request's reply is done. What arrives meanwhile is kept, and it is the caller who bounds it:
+    stop reading while a reply is in progress and `buffered_bytes` is high. Never do so when
+    `next` has returned None: it waits for the rest of a request, which the limits bound.
 
     After an `HttpError`, and after a request with `keep_alive` false, the reader is closed:
     whatever follows is dropped unread (RFC 9112 §9.6).
@@ -117,8 +119,8 @@ class Reader:
     @property
     def buffered_bytes(self) -> int:
         """Bytes held that are not part of a returned request."""
-        decoded = len(self._body.body) if self._body is not None else 0
-        return len(self._buf) - self._pos + decoded
+        decoding = self._body.held_bytes if self._body is not None else 0
+        return len(self._buf) - self._pos + decoding
 
     @property
     def phase(self) -> Phase:
@@ -162,9 +164,7 @@ class Reader:
         elif pos:
             del buf[:pos]  # moves a pointer, not the bytes
         if pos:
-            self._scan = max(self._scan - pos, 0)
-            self._marks = [(end - pos, when) for end, when in self._marks if end > pos]
-            self._pos = 0
+            self._moved(pos)
         if not self._waiting:
             # One mark a feed would let a client that sends single bytes fill the memory. Merged
             # marks take the later time: a request is never said to have arrived too early.
@@ -172,6 +172,12 @@ class Reader:
                 self._marks.pop()
             self._marks.append((len(buf), self._last_s))
         buf += data
+
+    def _moved(self, by: int) -> None:
+        """The first `by` bytes of the buffer, which were read, are gone from it."""
+        self._pos -= by
+        self._scan = max(self._scan - by, 0)
+        self._marks = [(end - by, when) for end, when in self._marks if end > by]
 
     def next(self) -> Request | Continue | None:
         """The next whole request.
@@ -193,7 +199,7 @@ class Reader:
                 method, target, query, headers, length, keep_alive = plain
                 start = end + 4
                 stop = start + length
-                if stop > len(buf) or length > self._limits.body_bytes or not keep_alive:
+                if stop > len(buf) or stop > _LARGE_BYTES or length > self._limits.body_bytes or not keep_alive:
                     return self._next_plain(
                         Head(method, target, query, headers, length, False, keep_alive, False, None), start
                     )
@@ -227,10 +233,11 @@ class Reader:
     def _read_head(self) -> Request | Continue | None:
         """Find the end of the head, within the limits, and parse it with h11."""
         buf = self._buf
-        while buf.startswith(b"\r\n", self._pos):  # RFC 9112 §2.2: empty lines before a request are ignored
-            self._pos += 2
-            self._waiting = False
         pos = self._pos
+        if buf.startswith(b"\r\n", pos):  # RFC 9112 §2.2: empty lines before a request are ignored
+            match = _EMPTY_LINES.match(buf, pos)
+            self._pos = pos = pos if match is None else match.end()
+            self._waiting = False
         size = len(buf)
         if pos == size:
             return None
@@ -257,7 +264,7 @@ class Reader:
             self._wait()
             return None
         end = match.end()
-        return self._begin(parse_head(bytes(buf[pos:end]), limits.header_bytes), end)
+        return self._begin(parse_head(bytes(buf[pos:end])), end)
 
     def _begin(self, head: Head, start: int) -> Request | Continue | None:
         """Go on to the body of a head that ends at `start`."""
@@ -269,7 +276,7 @@ class Reader:
         self._head = head
         self._pos = start
         if head.length == CHUNKED and head.connection is not None:
-            make_h11 = functools.partial(ChunkedBody, head.connection, body_bytes, self._limits.header_bytes)
+            make_h11 = functools.partial(ChunkedBody, head.connection, body_bytes)
             self._body = PlainChunks(body_bytes, make_h11) if self._fast_bytes else make_h11()
         if head.awaits_continue and start == len(self._buf):
             self._wait()
@@ -313,6 +320,7 @@ class Reader:
 
     def _name_request(self, error: HttpError) -> None:
         """Tell who reports the refusal which request it was, as far as that can be read."""
+        error.first_byte_s = self.first_byte_s
         if self._head is not None:
             error.method, error.target = self._head.method, self._head.target
             return
@@ -327,6 +335,9 @@ class Reader:
         self._pos = self._scan = stop
         self._head = self._body = None
         self._waiting = False
+        if stop > _LARGE_BYTES:  # a body that is not ours any more must not stay while its reply is made
+            self._buf = bytes(memoryview(self._buf)[stop:])
+            self._moved(stop)
 
     def _close(self) -> None:
         self._advance(len(self._buf))

@@ -21,7 +21,8 @@ bytes of the head as well as at h11's event. What h11 0.16 accepts and is refuse
 | `CONNECT` | 501 | RFC 9110 §9.1, §9.3.6 |
 | an expectation other than `100-continue` | 417 | RFC 9110 §10.1.1 |
 | in chunk lines and trailers: LF or CR alone, controls, folds | 400 | RFC 9112 §7.1, §2.2, §5.2 |
-| a chunk line of more than 512 bytes | 400 | RFC 9112 §7.1.1 |
+| a chunk line of more than 512 bytes, trailers of more than 8192 | 400 | RFC 9112 §7.1.1 |
+| more than 256 header lines | 431 | RFC 6585 §5 |
 
 h11 itself refuses: no or two `Host` in HTTP/1.1, white space before the colon or the first
 header, signed, empty, non-numeric and differing lengths, names that are no tokens, NUL, and
@@ -51,13 +52,17 @@ class HttpError(RequestError):
     Attributes:
         method: As far as the request line could be read, else "".
         target: The same, without the query.
+        first_byte_s: When the request's first byte was read; None when a reader did not raise this.
     """
 
     def __init__(self, status: int, message: str, code: str = "invalid_request") -> None:
         super().__init__(message, status=status, code=code)
         self.method = ""
         self.target = ""
+        self.first_byte_s: float | None = None
 
+
+MAX_HEADERS = 256
 
 _LONE_CR_OR_LF = re.compile(rb"(?<!\r)\n|\r(?!\n)")
 _FOLD = re.compile(rb"\n[ \t]")
@@ -78,16 +83,25 @@ def is_host(value: bytes) -> bool:
     return _HOST.fullmatch(value) is not None
 
 
-def check_raw(raw: bytes | bytearray) -> None:
-    """Refuse what h11 normalises away in a head that it accepts.
+def check_count(raw: bytes | bytearray) -> None:
+    """Refuse a head of too many lines: each costs time, however short it is.
+
+    Raises:
+        HttpError: 431.
+    """
+    if raw.count(b"\n") > MAX_HEADERS + 2:  # the request line and the empty one
+        raise HttpError(431, f"The request has more than {MAX_HEADERS} header lines.", "headers_too_large")
+
+
+def check_lengths(raw: bytes | bytearray) -> None:
+    """Refuse repeated lengths, which h11 makes one of when they are equal.
 
     Args:
-        raw: The head from its first byte to the end of the blank line.
+        raw: A head that h11 accepts, from its first byte to the end of the blank line.
 
     Raises:
         HttpError: 400.
     """
-    check_lines(raw)
     lengths = _LENGTH.findall(raw)
     if len(lengths) > 1 or (lengths and b"," in lengths[0]):
         raise HttpError(400, "Content-Length is given more than once.")

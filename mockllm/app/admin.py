@@ -1,0 +1,102 @@
+"""The server's own records over HTTP: `/mockllm/…` and `/metrics`.
+
+What is asked here is no load: it gets no number, no record, and no place in the statistics.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from urllib.parse import parse_qs
+
+from mockllm.app.replies import Replies
+from mockllm.app.router import Handler, Route
+from mockllm.errors import RequestError
+from mockllm.exchange import Exchange, Reply, Request, Timeline
+from mockllm.truth import RECORDS, ExchangeRecord, Truth
+from mockllm.truth.metrics import CONTENT_TYPE
+
+NDJSON = b"content-type: application/x-ndjson\r\n"
+
+RECORDS_PER_STEP = 16
+"""A step of a long answer takes about 0.1 ms, so that due chunks of others come in between."""
+
+
+class Admin:
+    """Handlers of the server's own records.
+
+    Args:
+        truth: What the server knows.
+        replies: Makes heads.
+        open: They need no API key.
+    """
+
+    def __init__(self, truth: Truth, replies: Replies, open: bool) -> None:
+        self._truth = truth
+        self._replies = replies
+        self._open = open
+
+    def routes(self) -> list[Route]:
+        """The routes under `/mockllm/`."""
+        return [
+            self._route("/mockllm/stats", "GET", self._stats),
+            self._route("/mockllm/reset", "POST", self._reset),
+            self._route("/mockllm/requests", "GET", self._requests),
+            Route("/mockllm/requests/", {"GET": self._one}, prefix=True, open=self._open, recorded=False),
+        ]
+
+    def metrics_route(self) -> Route:
+        """`/metrics`, which scrapers fetch without a key."""
+        return Route("/metrics", {"GET": self._metrics}, open=True, recorded=False)
+
+    def _route(self, path: str, method: str, handler: Handler) -> Route:
+        return Route(path, {method: handler}, open=self._open, recorded=False)
+
+    def _stats(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        return self._replies.whole(exchange, RECORDS.encode(self._truth.statistics()))
+
+    def _reset(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        return self._replies.whole(exchange, RECORDS.encode(self._truth.reset()))
+
+    def _requests(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        query = parse_qs(request.query, keep_blank_values=True)
+        after = _whole_number(query, "after")
+        records = self._truth.ledger.after(after or 0, _whole_number(query, "limit"))
+        lines = self._replies.lines(exchange, NDJSON)
+        return Reply(200, lines, _in_steps(records))
+
+    def _one(self, request: Request, exchange: Exchange, rest: str) -> Reply:
+        record = self._truth.ledger.find(rest)
+        if record is None:
+            raise RequestError(
+                f"No record of a request {rest[:100]!r}: it is not over, or fell out of the ledger.",
+                param="id",
+                status=404,
+                type="not_found_error",
+                code="not_found",
+            )
+        return self._replies.whole(exchange, RECORDS.encode(record))
+
+    def _metrics(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        return self._replies.whole(exchange, self._truth.metrics(), content_type=CONTENT_TYPE)
+
+
+def _in_steps(records: Sequence[ExchangeRecord]) -> Timeline:
+    """Records as JSON lines, some in each step; all steps are due at once."""
+    steps = max(1, -(-len(records) // RECORDS_PER_STEP))
+
+    def render(first: int, upto: int) -> list[bytes]:
+        part = records[first * RECORDS_PER_STEP : upto * RECORDS_PER_STEP]
+        return [RECORDS.encode_lines(part)] if part else []
+
+    return Timeline(steps, render, after_s=array("d", bytes(8 * steps)))
+
+
+def _whole_number(query: dict[str, list[str]], name: str) -> int | None:
+    values = query.get(name)
+    if values is None:
+        return None
+    text = values[-1]
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise RequestError(f"{name} must be a whole number ≥ 0, got {text[:40]!r}.", param=name)
+    return int(text)

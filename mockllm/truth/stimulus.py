@@ -1,0 +1,138 @@
+"""What the harness really sent: arrivals a second, their spacing, and how many were in flight."""
+
+from __future__ import annotations
+
+from math import floor, sqrt
+
+from msgspec import Struct
+
+KEPT_SECONDS = 3600
+"""How many seconds of the curve are kept; older ones are counted in `seconds_dropped`."""
+
+
+class Second(Struct, frozen=True, gc=False):
+    """One second of the curve.
+
+    Attributes:
+        second: Its number, from the start of the interval.
+        arrivals: Requests that arrived in it.
+        in_flight: Mean number of requests in flight during it.
+    """
+
+    second: int
+    arrivals: int
+    in_flight: float
+
+
+class Stimulus(Struct, frozen=True, gc=False):
+    """The load of an interval: requests to generation endpoints, whatever they were answered.
+
+    Attributes:
+        arrivals: How many arrived.
+        rate_per_s: Arrivals by the time from the first to the last one.
+        interarrival_mean_s: Mean time between two arrivals.
+        interarrival_cv: Its standard deviation divided by its mean: 0 for a metronome, 1 for a
+            Poisson process.
+        in_flight: How many are in flight now.
+        in_flight_peak: Most that were in flight at once.
+        seconds: The curve, up to now.
+        seconds_dropped: How many older seconds were let go.
+    """
+
+    arrivals: int = 0
+    rate_per_s: float = 0.0
+    interarrival_mean_s: float = 0.0
+    interarrival_cv: float = 0.0
+    in_flight: int = 0
+    in_flight_peak: int = 0
+    seconds: tuple[Second, ...] = ()
+    seconds_dropped: int = 0
+
+
+class StimulusMeter:
+    """Measures the load.
+
+    Args:
+        since_s: Start of the interval.
+        in_flight: How many requests are in flight at that moment.
+    """
+
+    def __init__(self, since_s: float, in_flight: int = 0) -> None:
+        self._since_s = since_s
+        self._first_s = self._last_s = since_s
+        self._arrivals = 0
+        self._sum = self._sum_squares = 0.0
+        self._started = in_flight  # in flight when the oldest kept second began
+        # By second: arrivals, ends, and the part of the second that each of them had still to come.
+        self._seconds: dict[int, list[float]] = {}
+        self._dropped = 0
+
+    def arrived(self, times_s: list[float]) -> None:
+        """Requests arrived at these times, ascending."""
+        if not times_s:
+            return
+        if self._arrivals == 0:
+            self._first_s = self._last_s = times_s[0]
+        last_s = self._last_s
+        for t in times_s:
+            gap = t - last_s
+            self._sum_squares += gap * gap
+            last_s = t
+            second = floor(t - self._since_s)
+            cell = self._seconds.get(second) or self._new(second)
+            cell[0] += 1
+            cell[2] += second + 1 + self._since_s - t
+        self._sum += last_s - self._last_s
+        self._last_s = last_s
+        self._arrivals += len(times_s)
+
+    def ended(self, times_s: list[float]) -> None:
+        """Requests ended at these times."""
+        for t in times_s:
+            second = floor(t - self._since_s)
+            cell = self._seconds.get(second) or self._new(second)
+            cell[1] += 1
+            cell[3] += second + 1 + self._since_s - t
+
+    def _new(self, second: int) -> list[float]:
+        cell = self._seconds[second] = [0, 0, 0.0, 0.0]
+        if len(self._seconds) > KEPT_SECONDS:
+            oldest = min(self._seconds)
+            arrivals, ends, _, _ = self._seconds.pop(oldest)
+            self._started += int(arrivals - ends)
+            self._dropped += 1
+        return cell
+
+    def summary(self, now_s: float, in_flight: int, peak: int) -> Stimulus:
+        """The load up to now."""
+        gaps = self._arrivals - 1
+        mean = self._sum / gaps if gaps > 0 else 0.0
+        variance = max(0.0, self._sum_squares / gaps - mean * mean) if gaps > 0 else 0.0
+        return Stimulus(
+            arrivals=self._arrivals,
+            rate_per_s=1 / mean if mean else 0.0,
+            interarrival_mean_s=mean,
+            interarrival_cv=sqrt(variance) / mean if mean else 0.0,
+            in_flight=in_flight,
+            in_flight_peak=peak,
+            seconds=self._curve(now_s),
+            seconds_dropped=self._dropped,
+        )
+
+    def _curve(self, now_s: float) -> tuple[Second, ...]:
+        if not self._seconds:
+            return ()
+        level = self._started
+        elapsed = now_s - self._since_s
+        curve = []
+        first = min(self._seconds)
+        for second in range(min(first, max(self._seconds)), min(floor(elapsed), first + KEPT_SECONDS) + 1):
+            arrivals, ends, arrivals_part, ends_part = self._seconds.get(second, (0, 0, 0.0, 0.0))
+            # A second that is not over has no part to come.
+            missing = max(0.0, second + 1 - elapsed)
+            length = 1.0 - missing
+            busy = level * length + arrivals_part - arrivals * missing - ends_part + ends * missing
+            if length > 0.0:
+                curve.append(Second(second, int(arrivals), max(0.0, busy / length)))
+            level += int(arrivals - ends)
+        return tuple(curve)
