@@ -20,7 +20,7 @@ class ResponsesBody(Struct, gc=False):
 
     Attributes:
         asked: Its fields.
-        raw: The body as it came, for what is read back of it.
+        raw: The body as it came, for what is read back of it; empty where nothing will be.
         messages: The conversation that is answered, without the instructions.
         echo: Fields of the response object that repeat the request's, as `echo_of` makes them.
     """

@@ -76,7 +76,7 @@ class Responses:
             reasoning_effort=reasoning.effort if reasoning is not None else None,
             overrides=None if asked.mockllm is UNSET else asked.mockllm,
         )
-        return ResponsesBody(asked, body, messages, echo_of(asked)), request
+        return ResponsesBody(asked, body if asked.stored else b"", messages, echo_of(asked)), request
 
     def whole(self, context: Context) -> bytes:
         """See `Dialect`."""

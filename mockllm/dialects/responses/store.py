@@ -124,7 +124,7 @@ def _size(context: Context) -> int:
     messages = context.body.messages
     return (
         _OVERHEAD_BYTES
-        + 3 * len(context.body.raw)  # the body, its decoded form and the prompt's text
+        + 2 * len(context.body.raw)  # the body, and what was decoded of it
         + 16 * context.plan.steps
         + sum([len(message.text) + 64 for message in messages])
     )
