@@ -256,7 +256,7 @@ def test_the_oldest_responses_make_room() -> None:
 def test_long_responses_make_more_room() -> None:
     server = Server(max_bytes=100_000)
     small = [server.answer(text("a")).context.id for _ in range(5)]
-    server.answer(text("a"), input="x" * 20_000)
+    server.answer(text("a"), input="x" * 30_000)
     assert server.store.size_bytes <= 100_000
     assert server.store.get(small[0]) is None
     server.answer(text("a"), input="x" * 200_000)
