@@ -9,7 +9,7 @@ from mockllm.app.replies import EVENT_STREAM, JSON, Replies
 from mockllm.dialects.dialect import Context, Dialect
 from mockllm.exchange import Exchange, Reply, Request, Timeline
 from mockllm.generation.ids import Ids
-from mockllm.generation.plan import Plan, Prompt
+from mockllm.generation.plan import GenerationRequest, Plan, Prompt
 from mockllm.generation.planner import Planner
 from mockllm.truth import Truth
 
