@@ -239,6 +239,12 @@ def test_logprobs_are_only_for_those_who_include_them() -> None:
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools[0].name"),
         ({"tools": [{"type": "function", "name": "f", "parameters": 3}]}, "tools[0].parameters"),
         ({"tools": [{"type": "function", "name": "f", "strict": 1}]}, "tools[0].strict"),
+        ({"tools": [{"type": "custom", "name": "c", "format": "regex"}]}, "tools[0].format"),
+        ({"tools": [{"type": "custom", "name": "c", "format": {"type": "grammar"}}]}, "tools[0].format.syntax"),
+        (
+            {"tools": [{"type": "custom", "name": "c", "format": {"type": "grammar", "syntax": "lark"}}]},
+            "tools[0].format.definition",
+        ),
         ({"tool_choice": "always"}, "tool_choice"),
         ({"tool_choice": "required"}, "tool_choice"),
         ({"tool_choice": {"type": "hammer"}}, "tool_choice.type"),
@@ -268,9 +274,22 @@ CUSTOM = {"type": "custom", "name": "c"}
 
 def test_tools_in_the_flat_shape() -> None:
     assert decode(tools=[FUNCTION, CUSTOM, {"type": "web_search"}, {"type": "mcp", "server_label": "x"}]).tools == (
-        Tool("f", {"type": "object"}, "function", True),
-        Tool("c", None, "custom"),
+        Tool("f", {"type": "object"}, "function", True, param="tools[0].parameters"),
+        Tool("c", None, "custom", param="tools[1].format.definition"),
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "pattern"),
+    [
+        ({"type": "text"}, ""),
+        ({"type": "grammar", "syntax": "regex", "definition": "[ab]+"}, "[ab]+"),
+        ({"type": "grammar", "syntax": "lark", "definition": "start: /a/"}, ""),
+    ],
+)
+def test_the_input_of_a_custom_tool_may_have_a_pattern(given: object, pattern: str) -> None:
+    (tool,) = decode(tools=[{**CUSTOM, "format": given}]).tools
+    assert tool.pattern == pattern
 
 
 @pytest.mark.parametrize(
@@ -304,7 +323,7 @@ def test_tool_choices(given: object, expected: ToolChoice) -> None:
         ({"type": "json_object"}, OutputFormat("json_object")),
         (
             {"type": "json_schema", "name": "n", "schema": {"type": "object"}, "strict": True},
-            OutputFormat("json_schema", {"type": "object"}, strict=True),
+            OutputFormat("json_schema", {"type": "object"}, strict=True, param="text.format.schema"),
         ),
     ],
 )

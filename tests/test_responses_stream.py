@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from openai.types.responses import Response as SdkResponse
 
 from mockllm.dialects.dialect import StepStream
 from mockllm.dialects.responses.writer import ResponsesWriter
-from mockllm.generation.plan import FinishReason, Segment
+from mockllm.generation.logprobs import Scores, Vocabulary
+from mockllm.generation.plan import FinishReason, Plan, Segment
 from tests.invariants import sdk_violations, violations
 from tests.responses_answers import (
     CREATED,
@@ -317,3 +319,44 @@ def test_a_fault_ends_the_stream_with_what_was_done_until_then() -> None:
         "code": "broken",
         "param": None,
     }
+
+
+def scored(segments: Sequence[Segment], finish: FinishReason = "stop") -> Plan:
+    plan = make_plan(segments, finish)
+    vocabulary = Vocabulary(lambda: [f" w{k}" for k in range(64)], lambda text: [1])
+    return replace(plan, choices=(replace(plan.choices[0], scores=Scores(b"k" * 16, vocabulary)),))
+
+
+LOGPROBS: dict[str, Any] = {"include": ["message.output_text.logprobs"]}
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 20])
+@pytest.mark.parametrize("mix", MIXES)
+def test_logprobs_come_with_the_text_and_end_in_its_part(mix: str, count: int) -> None:
+    dialect = make_dialect()
+    body: dict[str, Any] = {**LOGPROBS, "top_logprobs": count}
+    context = make_context(dialect, scored(MIXES[mix]), stream=True, **body)
+    events = play(dialect.stream(context), *range(1, context.plan.steps))
+    assert violations(events) == []
+    assert sdk_violations(events) == []
+    assert events[-1]["response"] == json.loads(dialect.whole(context))
+    deltas = [event for event in events if event["type"] == "response.output_text.delta"]
+    for event in deltas:
+        (entry,) = event["logprobs"]
+        assert entry["token"] == event["delta"]
+        assert entry["logprob"] <= 0
+        assert len(entry["top_logprobs"]) == count
+        assert count == 0 or entry["token"] in [top["token"] for top in entry["top_logprobs"]]
+    content = [part for item in events[-1]["response"]["output"] for part in item.get("content", [])]
+    entries = [entry for part in content for entry in part.get("logprobs", [])]
+    assert [entry["token"] for entry in entries] == [event["delta"] for event in deltas]
+    assert all(bytes(entry["bytes"]).decode() == entry["token"] for entry in entries)
+
+
+def test_logprobs_and_obfuscation_go_together() -> None:
+    dialect = make_dialect()
+    context = make_context(
+        dialect, scored([text("a", "b")]), stream=True, **LOGPROBS, stream_options={"include_obfuscation": True}
+    )
+    deltas = [event for event in play(dialect.stream(context)) if event["type"].endswith(".delta")]
+    assert all(event["logprobs"] and len(event["delta"] + event["obfuscation"]) == 16 for event in deltas)

@@ -14,6 +14,7 @@ Rules:
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Sequence
 from hashlib import shake_128
 from typing import Any
 
@@ -23,6 +24,7 @@ from msgspec.structs import replace
 from mockllm.dialects.dialect import Context
 from mockllm.dialects.jsontext import plain
 from mockllm.dialects.responses.body import ResponsesBody
+from mockllm.dialects.responses.logprobs import TextLogprobs, with_bytes
 from mockllm.dialects.responses.request import ResponsesRequest
 from mockllm.dialects.responses_events import (
     CustomToolCallItem,
@@ -31,6 +33,7 @@ from mockllm.dialects.responses_events import (
     InputTokensDetails,
     Item,
     ItemStatus,
+    Logprob,
     MessageItem,
     OutputText,
     OutputTokensDetails,
@@ -119,20 +122,29 @@ def opened(draft: Draft) -> Item:
     return MessageItem(draft.id, "in_progress")
 
 
-def closed(draft: Draft, asked: ResponsesRequest, choice: Choice) -> Item:
-    """The item as it stays."""
+def closed(draft: Draft, asked: ResponsesRequest, choice: Choice, logprobs: Sequence[Sequence[Logprob]] = ()) -> Item:
+    """The item as it stays; `logprobs`, where asked for, are those of the deltas of each of its segments."""
     call = draft.segments[0].call
     if call is not None:
         kind = CustomToolCallItem if call.kind == "custom" else FunctionCallItem
         return kind(draft.id, call.id, call.name, text_of(draft.segments[0]), draft.status)
     if draft.kind == "reasoning":
         return _reasoning(draft, asked, choice)
-    return MessageItem(draft.id, draft.status, [part(segment) for segment in draft.segments])
+    scored = [*logprobs, *[()] * len(draft.segments)]
+    return MessageItem(draft.id, draft.status, [part(*pair) for pair in zip(draft.segments, scored, strict=False)])
 
 
-def part(segment: Segment) -> OutputText | Refusal:
-    """The finished part of a message."""
-    return OutputText(text_of(segment)) if segment.kind == "text" else Refusal(text_of(segment))
+def part(segment: Segment, logprobs: Sequence[Logprob]) -> OutputText | Refusal:
+    """The finished part of a message; `logprobs` are those of its deltas."""
+    if segment.kind == "text":
+        return OutputText(text_of(segment), (), with_bytes(logprobs))
+    return Refusal(text_of(segment))
+
+
+def logprobs_of(context: Context) -> TextLogprobs | None:
+    """Makes the text's log probabilities, where they were asked for."""
+    scores = context.plan.choices[0].scores
+    return None if scores is None else TextLogprobs(scores, context.request.logprobs or 0)
 
 
 def text_of(segment: Segment) -> str:
@@ -217,5 +229,15 @@ def whole_response(context: Context) -> Response:
     """The response as a whole reply holds it, and as it is read back from the store."""
     choice = context.plan.choices[0]
     asked: ResponsesRequest = context.body.asked
-    output = [closed(draft, asked, choice) for draft in drafts(context.id, choice)]
+    scorer = logprobs_of(context)
+    output: list[Item] = []
+    position = 0
+    for draft in drafts(context.id, choice):
+        logprobs: list[list[Logprob]] = []
+        if scorer is not None and draft.kind == "text":
+            for segment in draft.segments:
+                is_text = segment.kind == "text"
+                logprobs.append(scorer.deltas(segment.pieces, position) if is_text else [])
+                position += len(segment.pieces) if is_text else 0
+        output.append(closed(draft, asked, choice, logprobs))
     return ended(opening(context), context, output)

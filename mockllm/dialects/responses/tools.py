@@ -46,10 +46,25 @@ def read_tools(given: Sequence[Given] | None) -> tuple[Tool, ...]:
         if strict is not None and not isinstance(strict, bool):
             raise wrong(f"{place}.strict", "must be true or false")
         if kind == "function":
-            tools.append(Tool(name, parameters, "function", bool(strict)))
+            tools.append(Tool(name, parameters, "function", bool(strict), param=f"{place}.parameters"))
         else:
-            tools.append(Tool(name, None, "custom"))
+            tools.append(Tool(name, None, "custom", pattern=_pattern(tool, place), param=f"{place}.format.definition"))
     return tuple(tools)
+
+
+def _pattern(tool: Given, place: str) -> str:
+    """The regular expression that a custom tool's input has to match; "" for any text, or another grammar."""
+    given = tool.get("format")
+    if given is None or (isinstance(given, dict) and given.get("type") == "text"):
+        return ""
+    if not isinstance(given, dict) or given.get("type") != "grammar":
+        raise wrong(f"{place}.format", "must be {type: text} or a grammar")
+    if given.get("syntax") not in ("lark", "regex"):
+        raise wrong(f"{place}.format.syntax", f"must be lark or regex, got {given.get('syntax')!r}")
+    definition = given.get("definition")
+    if not isinstance(definition, str):
+        raise wrong(f"{place}.format.definition", "must be a string")
+    return definition if given["syntax"] == "regex" else ""
 
 
 def read_tool_choice(given: str | Given | None, tools: Sequence[Tool], any_tools: bool) -> ToolChoice:
@@ -124,7 +139,7 @@ def read_format(given: Given | None) -> OutputFormat:
     schema = given.get("schema")
     if not isinstance(schema, dict):
         raise wrong("text.format.schema", "must be an object: a JSON schema")
-    return OutputFormat("json_schema", schema, strict=given.get("strict") is True)
+    return OutputFormat("json_schema", schema, strict=given.get("strict") is True, param="text.format.schema")
 
 
 def echoed_tools(given: Sequence[Given] | None) -> list[dict[str, Any]]:

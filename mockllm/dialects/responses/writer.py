@@ -8,6 +8,7 @@ Source: https://platform.openai.com/docs/api-reference/responses-streaming.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import shake_128
 from typing import Any
 
@@ -15,7 +16,17 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from mockllm.dialects.dialect import Context
-from mockllm.dialects.responses.assembly import Draft, closed, drafts, ended, opened, opening, text_of
+from mockllm.dialects.responses.assembly import (
+    Draft,
+    closed,
+    drafts,
+    ended,
+    logprobs_of,
+    opened,
+    opening,
+    part,
+    text_of,
+)
 from mockllm.dialects.responses.request import ResponsesRequest
 from mockllm.dialects.responses_events import (
     ContentPartAdded,
@@ -24,9 +35,11 @@ from mockllm.dialects.responses_events import (
     ErrorEvent,
     FunctionCallArgumentsDone,
     Item,
+    Logprob,
     OutputItemAdded,
     OutputItemDone,
     OutputText,
+    OutputTextDelta,
     OutputTextDone,
     ReasoningSummaryPartAdded,
     ReasoningSummaryPartDone,
@@ -69,10 +82,13 @@ class ResponsesWriter:
         "_delta",
         "_drafts",
         "_item",
+        "_logprobs",
         "_opened_at_head",
         "_output",
         "_pad",
         "_part",
+        "_position",
+        "_scorer",
         "_seq",
     )
 
@@ -89,6 +105,9 @@ class ResponsesWriter:
         self._seq = 0
         self._delta = b""
         self._output: list[Item] = []
+        self._scorer = logprobs_of(context)
+        self._logprobs: list[list[Logprob]] = []  # of each part of the open message
+        self._position = 0  # tokens of text before the open part
         self._pad = _Padding(derive(choice.key, b"obfuscation")) if padded else None
 
     # ---- the response ------------------------------------------------------------------------
@@ -136,6 +155,7 @@ class ResponsesWriter:
             return []
         draft = self._drafts[self._item]
         self._delta = self._template(segment)
+        self._logprobs.append([])
         events = [] if self._part else [self._event(OutputItemAdded, draft.output_index, opened(draft))]
         if segment.kind == "text":
             events.append(self._placed(ContentPartAdded, draft, OutputText()))
@@ -153,6 +173,8 @@ class ResponsesWriter:
             pieces = pieces[first:upto]
         template = self._delta
         seq = self._seq
+        if self._scorer is not None and segment.kind == "text":
+            return self._scored(self._scorer.deltas(pieces, self._position + first), pieces)
         if self._pad is not None:
             events = self._pad.events(template, seq, pieces)
         elif b"" in pieces:
@@ -162,18 +184,30 @@ class ResponsesWriter:
         self._seq = seq + len(events)
         return events
 
+    def _scored(self, logprobs: list[Logprob], pieces: Sequence[bytes]) -> list[bytes]:
+        """Events of tokens that come with their log probabilities."""
+        self._logprobs[-1] += logprobs
+        draft = self._drafts[self._item]
+        events: list[bytes] = []
+        for entry, piece in zip(logprobs, filter(None, pieces), strict=True):
+            padding = UNSET if self._pad is None else self._pad.next(piece).decode()
+            events.append(self._placed(OutputTextDelta, draft, entry.token, [entry], padding))
+        return events
+
     def end(self, choice: Choice, segment: Segment) -> list[bytes]:
         if not segment.steps:
             return []
         draft = self._drafts[self._item]
         events = self._part_done(draft, segment)
         self._part += 1
+        self._position += len(segment.pieces) if segment.kind == "text" else 0
         if self._part == len(draft.segments):
-            item = closed(draft, self._asked, choice)
+            item = closed(draft, self._asked, choice, self._logprobs)
             self._output.append(item)
             events.append(self._event(OutputItemDone, draft.output_index, item))
             self._item += 1
             self._part = 0
+            self._logprobs = []
         return events
 
     def _part_done(self, draft: Draft, segment: Segment) -> list[bytes]:
@@ -184,21 +218,23 @@ class ResponsesWriter:
         if call is not None:
             return [self._event(FunctionCallArgumentsDone, draft.id, draft.output_index, call.name, text)]
         if segment.kind == "text":
-            done, part = self._placed(OutputTextDone, draft, text), OutputText(text)
-        elif segment.kind == "refusal":
+            logprobs = self._logprobs[-1]
+            return [
+                self._placed(OutputTextDone, draft, text, logprobs),
+                self._placed(ContentPartDone, draft, part(segment, logprobs)),
+            ]
+        if segment.kind == "refusal":
             return [self._placed(RefusalDone, draft, text), self._placed(ContentPartDone, draft, Refusal(text))]
-        elif self._asked.summary is not None:
+        if self._asked.summary is not None:
             cut = "incomplete" if draft.cut else UNSET
             return [
                 self._placed(ReasoningSummaryTextDone, draft, text),
                 self._placed(ReasoningSummaryPartDone, draft, SummaryText(text), cut),
             ]
-        else:
-            return [
-                self._placed(ReasoningTextDone, draft, text),
-                self._placed(ContentPartDone, draft, ReasoningText(text)),
-            ]
-        return [done, self._placed(ContentPartDone, draft, part)]
+        return [
+            self._placed(ReasoningTextDone, draft, text),
+            self._placed(ContentPartDone, draft, ReasoningText(text)),
+        ]
 
     def _template(self, segment: Segment) -> bytes:
         """An event of one token: `template % (sequence number, piece)`."""
@@ -255,10 +291,12 @@ class _Padding:
         events: list[bytes] = []
         for piece in pieces:
             if piece:
-                events.append(template % (seq + len(events), piece, self._next(_PAD_BYTES - len(piece) % _PAD_BYTES)))
+                events.append(template % (seq + len(events), piece, self.next(piece)))
         return events
 
-    def _next(self, size: int) -> bytes:
+    def next(self, piece: bytes) -> bytes:
+        """What stands beside a piece."""
+        size = _PAD_BYTES - len(piece) % _PAD_BYTES
         if self._at + size > len(self._text):
             self._at = 0
         self._at += size
