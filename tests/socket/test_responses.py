@@ -131,7 +131,6 @@ def test_a_stored_response_is_read_listed_and_deleted(client: openai.OpenAI) -> 
     assert events[-1].response == final
     assert [item.type for item in client.responses.input_items.list(created.id)] == ["message"]
     assert client.responses.cancel(created.id) == final
-    assert client.responses.input_tokens.count(model="m", input="one two").input_tokens == 2
     client.responses.delete(created.id)
     with pytest.raises(openai.NotFoundError):
         client.responses.retrieve(created.id)
