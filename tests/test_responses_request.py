@@ -90,6 +90,34 @@ def test_items_become_messages(items: object, expected: list[tuple[str, str]]) -
     assert messages(items) == expected
 
 
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [
+        ({"type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "auto"}, "image"),
+        ({"type": "input_image", "file_id": "file_1"}, "image"),
+        ({"type": "input_file", "file_id": "file_1"}, "file"),
+        ({"type": "input_file", "file_url": "http://x/a.pdf"}, "file"),
+        ({"type": "input_file", "file_data": "data:,", "filename": "a.txt"}, "file"),
+        ({"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}, "audio"),
+    ],
+)
+def test_media_is_noted_and_told_apart(part: dict[str, Any], kind: str) -> None:
+    asked = [decode(input=[{"role": "user", "content": parts}]).prompts[0] for parts in ([part], [part, part])]
+    (media,) = asked[0].media
+    assert (media.kind, asked[1].media) == (kind, (media, media))
+    other = {"type": "input_image", "image_url": "data:image/png;base64,BB=="}
+    assert decode(input=[{"role": "user", "content": [other]}]).prompts[0].media != (media,)
+    assert decode(input=[{**OUTPUT, "output": [part]}]).prompts[0].media == (media,)
+
+
+def test_the_same_image_is_the_same_as_in_chat() -> None:
+    url = "data:image/png;base64,AA=="
+    chat_parts = [{"type": "image_url", "image_url": {"url": url}}]
+    _, chat = Chat().decode(json.dumps({"model": "m", "messages": [{"role": "user", "content": chat_parts}]}).encode())
+    parts = [{"type": "input_image", "image_url": url, "detail": "auto"}]
+    assert decode(input=[{"role": "user", "content": parts}]).prompts == chat.prompts
+
+
 def test_instructions_come_first() -> None:
     assert messages("hi", instructions="Be brief.") == [("system", "Be brief."), ("user", "hi")]
 
@@ -128,6 +156,9 @@ def test_parts_and_calls_are_the_same_prompt_as_in_chat() -> None:
         ([{"role": "user", "content": [{"type": "text"}]}], "input[0].content[0]"),
         ([{"role": "user", "content": [{"type": "hologram", "text": "a"}]}], "input[0].content[0].type"),
         ([{"role": "user", "content": 7}], "input[0].content"),
+        ([{"role": "user", "content": [{"type": "input_image"}]}], "input[0].content[0]"),
+        ([{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}], "input[0].content[0]"),
+        ([{"role": "user", "content": [{"text": "a"}]}], "input[0].content[0].type"),
         ([{**CALL, "call_id": None}], "input[0].call_id"),
         ([{**CALL, "name": 3}], "input[0].name"),
         ([{**CALL, "arguments": {}}], "input[0].arguments"),

@@ -145,6 +145,18 @@ def test_a_response_continues_the_one_before_it_without_its_instructions() -> No
     ]
 
 
+def test_the_images_of_earlier_turns_are_seen_again() -> None:
+    server = Server()
+    images = [{"role": "user", "content": [{"type": "input_image", "file_id": f"file_{k}"}]} for k in range(3)]
+    first = server.answer(text("Nice"), input=images[:1])
+    second = server.answer(text("Yes"), input=images[1:2], previous_response_id=first.context.id)
+    body = {"model": "m", "input": images[2:], "previous_response_id": second.context.id}
+    _, chained = server.dialect.decode(json.dumps(body).encode())
+    _, at_once = server.dialect.decode(json.dumps({"model": "m", "input": images}).encode())
+    assert chained.prompts[0].media == at_once.prompts[0].media
+    assert len(set(at_once.prompts[0].media)) == 3
+
+
 def test_the_conversation_outlives_its_first_response() -> None:
     server = Server()
     first = server.answer(text("Hello"), input="hi")
@@ -182,6 +194,15 @@ def test_items_can_be_referred_to() -> None:
     assert server.prompt(input=[{"id": asked}, {"id": answered[2]}]) == [("user", "hi"), ("assistant", "")]
     with pytest.raises(RequestError, match="not found"):
         server.prompt(input=[{"id": asked[:-1] + "7"}])
+
+
+def test_an_image_can_be_referred_to() -> None:
+    server = Server()
+    image = {"role": "user", "content": [{"type": "input_image", "file_id": "file_1"}]}
+    stored = server.answer(text("Nice"), input=[image])
+    for given in ([image], [{"id": server.items(stored)["data"][0]["id"]}]):
+        _, request = server.dialect.decode(json.dumps({"model": "m", "input": given}).encode())
+        assert [media.kind for media in request.prompts[0].media] == ["image"]
 
 
 # ---- input items --------------------------------------------------------------------------------

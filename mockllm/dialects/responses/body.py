@@ -9,10 +9,10 @@ from msgspec import Raw, Struct
 from msgspec.structs import asdict
 
 from mockllm.dialects.decode import too_deep
-from mockllm.dialects.responses.inputs import read_input
+from mockllm.dialects.responses.inputs import Reading, read_input
 from mockllm.dialects.responses.request import ResponsesRequest
 from mockllm.dialects.responses.tools import echoed_format, echoed_tools
-from mockllm.generation.plan import Message
+from mockllm.generation.plan import Media, Message
 
 
 class ResponsesBody(Struct, gc=False):
@@ -22,20 +22,22 @@ class ResponsesBody(Struct, gc=False):
         asked: Its fields.
         raw: The body as it came, for what is read back of it; empty where nothing will be.
         messages: The conversation that is answered, without the instructions.
+        media: What in it is no text.
         echo: Fields of the response object that repeat the request's, as `echo_of` makes them.
     """
 
     asked: ResponsesRequest
     raw: bytes
     messages: list[Message]
+    media: list[Media]
     echo: dict[str, Any]
 
-    def input_messages(self, number: int) -> list[Message] | None:
-        """What one item of its own input says."""
+    def input_item(self, number: int) -> Reading | None:
+        """What one item of its own input holds."""
         given = self.asked.input
         if given is None or isinstance(given, str):
-            return [Message("user", given)] if given is not None and number == 0 else None
-        return read_input(given[number : number + 1], _nothing).messages if number < len(given) else None
+            return read_input(given, _nothing) if number == 0 else None
+        return read_input(given[number : number + 1], _nothing) if number < len(given) else None
 
 
 def _nothing(_identity: str) -> None:

@@ -17,7 +17,7 @@ from mockllm.dialects.responses.tools import read_format, read_tool_choice, read
 from mockllm.dialects.responses.writer import ResponsesWriter
 from mockllm.errors import RequestError
 from mockllm.exchange import Timeline
-from mockllm.generation.plan import GenerationRequest, Message, Prompt
+from mockllm.generation.plan import GenerationRequest, Media, Message, Prompt
 
 _encode = msgspec.json.Encoder().encode
 
@@ -49,13 +49,14 @@ class Responses:
     def decode(self, body: bytes) -> tuple[ResponsesBody, GenerationRequest]:
         """See `Dialect`."""
         asked = read_request(body)
-        messages = self._earlier(asked.previous_response_id)
-        reading = read_input(asked.input, self._store.messages_of_item)
+        messages, media = self._earlier(asked.previous_response_id)
+        reading = read_input(asked.input, self._store.item)
         messages += reading.messages
+        media += reading.media
         tools = read_tools(asked.tools)
         text, reasoning = asked.text, asked.reasoning
         stop = asked.stop
-        prompt = self._prompt(asked, messages)
+        prompt = self._prompt(asked, messages, media)
         request = GenerationRequest(
             asked.model,
             (prompt,),
@@ -76,7 +77,7 @@ class Responses:
             reasoning_effort=reasoning.effort if reasoning is not None else None,
             overrides=None if asked.mockllm is UNSET else asked.mockllm,
         )
-        return ResponsesBody(asked, body if asked.stored else b"", messages, echo_of(asked)), request
+        return ResponsesBody(asked, body if asked.stored else b"", messages, media, echo_of(asked)), request
 
     def whole(self, context: Context) -> bytes:
         """See `Dialect`."""
@@ -93,10 +94,10 @@ class Responses:
         """The body that answers a background request at once."""
         return _encode(msgspec.structs.replace(opening(context), status="queued"))
 
-    def _prompt(self, asked: ResponsesRequest, messages: Sequence[Message]) -> Prompt:
+    def _prompt(self, asked: ResponsesRequest, messages: Sequence[Message], media: Sequence[Media]) -> Prompt:
         """The instructions and the conversation, whose oldest turns are dropped where that was asked for."""
         system = () if asked.instructions is None else (Message("system", asked.instructions),)
-        prompt = Prompt((*system, *messages))
+        prompt = Prompt((*system, *messages), media=tuple(media))
         if asked.truncation != "auto":
             return prompt
         over = self._count(prompt) + max(1, asked.max_output_tokens or 1) - self._max_model_len
@@ -104,11 +105,11 @@ class Responses:
         while over > 0 and dropped < len(messages) - 1:
             over -= self._count(Prompt((messages[dropped],)))
             dropped += 1
-        return Prompt((*system, *messages[dropped:])) if dropped else prompt
+        return Prompt((*system, *messages[dropped:]), media=prompt.media) if dropped else prompt
 
-    def _earlier(self, previous: str | None) -> list[Message]:
+    def _earlier(self, previous: str | None) -> tuple[list[Message], list[Media]]:
         if previous is None:
-            return []
+            return [], []
         stored = self._store.get(previous)
         if stored is None:
             raise RequestError(
@@ -116,4 +117,4 @@ class Responses:
                 param="previous_response_id",
                 code="previous_response_not_found",
             )
-        return stored.conversation()
+        return stored.conversation(), list(stored.context.body.media)

@@ -9,23 +9,68 @@ Source: https://platform.openai.com/docs/api-reference/responses/create#response
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from mockllm.dialects.decode import invalid
-from mockllm.dialects.messages import Content, ContentPart, content_text
 from mockllm.errors import RequestError
-from mockllm.generation.plan import Message
+from mockllm.generation.plan import Media, Message
 
 _ROLES = ("user", "assistant", "system", "developer")
-_TEXT_PARTS = ("input_text", "output_text", "text", "refusal")
-_OTHER_PARTS = ("input_image", "input_file", "input_audio", "computer_screenshot", "encrypted_content")
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _CALL_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+
+
+class InputPart(Struct):
+    """A part of an item's content; of what is no text, where it comes from."""
+
+    type: str
+    text: str | None = None
+    refusal: str | None = None
+    image_url: str | dict[str, Any] | None = None
+    file_id: str | None = None
+    file_url: str | None = None
+    file_data: str | None = None
+    input_audio: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.type in _TEXT_PARTS and self.text is None:
+            raise ValueError(f"a part of type `{self.type}` needs `text`")
+        if self.type == "refusal" and self.refusal is None:
+            raise ValueError("a part of type `refusal` needs `refusal`")
+        self.media()
+
+    def media(self) -> Media | None:
+        """The image, recording or file that the part is.
+
+        Raises:
+            ValueError: It lacks its source.
+        """
+        known = _MEDIA.get(self.type)
+        if known is None:
+            return None
+        kind, fields = known
+        for field in fields:
+            source = getattr(self, field)
+            if isinstance(source, dict):  # the Chat Completions API's way; and a recording, here as well
+                source = source.get("data" if kind == "audio" else "url")
+            if isinstance(source, str):
+                return Media(kind, blake2b(source.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+        raise ValueError(f"a part of type `{self.type}` needs `{'`, `'.join(fields)}`")
+
+
+_TEXT_PARTS = ("input_text", "output_text", "text")
+_MEDIA: dict[str, tuple[Literal["image", "audio", "file"], tuple[str, ...]]] = {
+    "input_image": ("image", ("image_url", "file_id")),
+    "computer_screenshot": ("image", ("image_url", "file_id")),
+    "input_file": ("file", ("file_id", "file_url", "file_data")),
+    "input_audio": ("audio", ("input_audio",)),
+}
+_PARTS = ("refusal", "encrypted_content", *_TEXT_PARTS, *_MEDIA)
 
 
 class InputItem(Struct):
@@ -33,7 +78,7 @@ class InputItem(Struct):
 
     type: str | None = None
     role: str | None = None
-    content: Content = None
+    content: str | list[str | InputPart] | None = None
     id: str | None = None
     call_id: str | None = None
     name: str | None = None
@@ -50,14 +95,14 @@ class InputItem(Struct):
 
 
 class Reading(Struct):
-    """What was read out of the input: messages, and how many parts of each type were no text."""
+    """What was read out of the input: messages, and what in them is no text."""
 
     messages: list[Message]
-    others: Counter[str]
+    media: list[Media]
 
 
-Resolve = Callable[[str], Iterable[Message] | None]
-"""Finds a stored item by its id: the messages that it stands for, or None."""
+Resolve = Callable[[str], Reading | None]
+"""Finds a stored item by its id: what it holds, or None."""
 
 
 def read_input(given: str | Sequence[InputItem] | None, resolve: Resolve) -> Reading:
@@ -70,7 +115,7 @@ def read_input(given: str | Sequence[InputItem] | None, resolve: Resolve) -> Rea
     Raises:
         RequestError: An item lacks what its type needs, or is not there.
     """
-    reading = Reading([], Counter())
+    reading = Reading([], [])
     if given is None:
         return reading
     if isinstance(given, str):
@@ -122,25 +167,31 @@ def _refer(item: InputItem, place: str, reading: Reading, resolve: Resolve) -> N
             code=None,
             status=404,
         )
-    for message in found:
+    reading.media += found.media
+    for message in found.messages:
         if message.role == "assistant" and not message.text:
             add_call(reading.messages)
         else:
             reading.messages.append(message)
 
 
-def _text(content: str | list[str | ContentPart], place: str, reading: Reading) -> str:
-    """All text of a content, whose other parts are counted."""
+def _text(content: str | Sequence[str | InputPart], place: str, reading: Reading) -> str:
+    """All text of a content, its parts joined with nothing between; what is no text is noted."""
     if isinstance(content, str):
         return content
+    texts: list[str] = []
     for number, part in enumerate(content):
-        if isinstance(part, str) or part.type in _TEXT_PARTS:
+        if isinstance(part, str):
+            texts.append(part)
             continue
-        if part.type not in _OTHER_PARTS:
-            allowed = ", ".join((*_TEXT_PARTS[:2], "refusal", *_OTHER_PARTS[:3]))
-            raise wrong(f"{place}[{number}].type", f"must be one of {allowed}, got {part.type[:60]!r}")
-        reading.others[part.type] += 1
-    return content_text(content)
+        if part.type not in _PARTS:
+            raise wrong(f"{place}[{number}].type", f"must be one of {', '.join(_PARTS)}, got {part.type[:60]!r}")
+        media = part.media()
+        if media is not None:
+            reading.media.append(media)
+        else:
+            texts.append(part.text or part.refusal or "")
+    return "".join(texts)
 
 
 def _output(output: object, place: str, reading: Reading) -> str:
@@ -148,7 +199,7 @@ def _output(output: object, place: str, reading: Reading) -> str:
     if isinstance(output, str):
         return output
     try:
-        content = msgspec.convert(output, list[str | ContentPart])
+        content = msgspec.convert(output, list[str | InputPart])
     except msgspec.ValidationError as error:
         raise invalid(_below(str(error), place)) from None
     return _text(content, place, reading)

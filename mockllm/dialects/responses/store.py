@@ -10,7 +10,7 @@ from msgspec import Struct
 from mockllm.dialects.dialect import Context
 from mockllm.dialects.responses.assembly import drafts, response_of_item, text_of
 from mockllm.dialects.responses.body import ResponsesBody
-from mockllm.dialects.responses.inputs import add_call
+from mockllm.dialects.responses.inputs import Reading, add_call
 from mockllm.dialects.responses_events import ResponseStatus
 from mockllm.generation.plan import Message
 
@@ -101,21 +101,21 @@ class ResponseStore:
             self._bytes -= stored.size_bytes
         return stored
 
-    def messages_of_item(self, identity: str) -> list[Message] | None:
-        """What an item of a stored response says, for `item_reference`."""
+    def item(self, identity: str) -> Reading | None:
+        """What an item of a stored response holds, for `item_reference`."""
         response_id, number, of_input = response_of_item(identity)
         stored = self._by_id.get(response_id)
         if stored is None:
             return None
         if of_input:
             body: ResponsesBody = stored.context.body
-            return body.input_messages(number)
+            return body.input_item(number)
         for draft in drafts(response_id, stored.context.plan.choices[0]):
             if draft.id == identity:
                 if draft.kind == "reasoning":
-                    return []
+                    return Reading([], [])
                 text = "".join([text_of(segment) for segment in draft.segments]) if draft.kind == "text" else ""
-                return [Message("assistant", text)]
+                return Reading([Message("assistant", text)], [])
         return None
 
 
