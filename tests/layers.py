@@ -26,6 +26,7 @@ RANKS = {
     "app": 4,
     "binding": 5,
     "ledgerfile": 5,
+    "aio": 5,
     "listener": 5,
     "service": 5,
     "timer": 5,
