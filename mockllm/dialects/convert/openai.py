@@ -12,6 +12,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -45,8 +46,10 @@ from mockllm.dialects.responses_events import (
 FILTER_REFUSAL = "The provider's content filter withheld this reply."
 NO_FINISH = StreamError("The stream ended without a finish reason.", code="server_error")
 
+Cut = Literal["max_output_tokens", "content_filter"]
+
 # finish_reason → why the reply was cut. vLLM ends aborted replies with `abort`, OpenRouter failed ones with `error`.
-_CUTS = {"length": "max_output_tokens", "content_filter": "content_filter"}
+_CUTS: dict[str, Cut] = {"length": "max_output_tokens", "content_filter": "content_filter"}
 _FAILURES = {"error", "abort"}
 
 
@@ -72,12 +75,12 @@ class OpenAIProfile:
         self._current: OpenMessage | OpenReasoning | None = None
         self._calls: dict[int | str | None, OpenCall] = {}
         self._open_calls: list[OpenCall] = []
-        self._call_ids: set[str] = set()
+        self._call_ids: dict[str, int] = {}
         self._last: object = None
         self._visible = False
         self._echo = Echo()
         self._finish_reason: str | None = None
-        self._cut: str | None = None
+        self._cut: Cut | None = None
         self._error: ResponseError | None = None
 
     def feed(self, chunk: ChatChunk) -> list[StreamEvent]:
@@ -149,7 +152,7 @@ class OpenAIProfile:
         if self._error is not None:
             self._out.put(ResponseFailed, replace(final, status="failed", error=self._error))
         elif self._cut is not None:
-            details = IncompleteDetails("content_filter" if self._cut == "content_filter" else "max_output_tokens")
+            details = IncompleteDetails(self._cut)
             self._out.put(ResponseIncomplete, replace(final, status="incomplete", incomplete_details=details))
         else:
             self._out.put(ResponseCompleted, replace(final, status="completed"))
@@ -248,7 +251,7 @@ class OpenAIProfile:
             return
         self._finish_reason = reason
         if reason in _CUTS:
-            self._cut = self._cut or reason
+            self._cut = self._cut or _CUTS[reason]
         elif reason in _FAILURES:
             failure = StreamError(f"The reply ended with the finish reason `{reason}`.", code="server_error")
             self._error = self._error or response_error(failure)
@@ -282,14 +285,18 @@ class OpenAIProfile:
     def _announce(self, call: OpenCall) -> None:
         self._close_current("completed")
         self._visible = True
-        call_id = wanted = call.source_id or self._ids("call")
-        # Clients find a call's result by its id, and the SDK refuses two calls under one.
-        for count in range(2, len(self._call_ids) + 3):
-            if call_id not in self._call_ids:
-                break
-            call_id = f"{wanted}_{count}"
-        self._call_ids.add(call_id)
+        call_id = self._unused(call.source_id or self._ids("call"))
         call.announce(self._ids("ctc" if call.custom else "fc"), call_id, self._place())
+
+    def _unused(self, wanted: str) -> str:
+        """The id, or one made of it: calls are found by their ids, and the SDK refuses two under one."""
+        call_id, number = wanted, self._call_ids.get(wanted, 0)
+        while call_id in self._call_ids:
+            number += 1
+            call_id = f"{wanted}_{number}"
+        self._call_ids[wanted] = max(number, 1)
+        self._call_ids.setdefault(call_id, 1)
+        return call_id
 
     def _close_current(self, status: EndStatus) -> None:
         if self._current is not None:
