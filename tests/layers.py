@@ -33,6 +33,7 @@ RANKS = {
     "tls": 5,
     "protocol": 6,
     "server": 7,
+    "virtual": 7,
     "workers": 8,
     "cli": 9,
     "__init__": 9,

@@ -49,13 +49,19 @@ class App:
         clock: Tells the wall time that stands in replies.
         observers: Get every exchange that has ended.
         api_keys: The keys of `config.api_key_file`, whose reading is the caller's.
+        ids: Makes ids, for those who want them to repeat.
 
     Raises:
         ConfigError: The tokenizer cannot be used.
     """
 
     def __init__(
-        self, config: Config, clock: Clock, observers: Sequence[Observer] = (), api_keys: Sequence[str] = ()
+        self,
+        config: Config,
+        clock: Clock,
+        observers: Sequence[Observer] = (),
+        api_keys: Sequence[str] = (),
+        ids: Ids | None = None,
     ) -> None:
         self._clock = clock
         self.truth = Truth(
@@ -70,7 +76,7 @@ class App:
         if config.access_log:
             self._observers += (AccessLog(),)
         self._seq = 0
-        self._ids = Ids()
+        self._ids = ids if ids is not None else Ids()
         self._replies = Replies(config.cors)
         self.tokenizer = BuiltinTokenizer()
         planner = Planner(

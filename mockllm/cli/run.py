@@ -17,6 +17,7 @@ from pathlib import Path
 from mockllm.binding import inherited
 from mockllm.config import Config
 from mockllm.server import Server
+from mockllm.truth import describe
 from mockllm.version import VERSION
 
 log = logging.getLogger("mockllm.cli")
@@ -108,10 +109,19 @@ async def _serve(config: Config) -> int:
     if not closing.done():
         server.cut()
         await closing
+        _summarise(server)
         print("mockllm: a second signal: stopped without waiting", file=sys.stderr)
         return FAILED
     closing.result()
+    _summarise(server)
     return OK
+
+
+def _summarise(server: Server) -> None:
+    """Print what the server did, and whether its timing can be trusted."""
+    statistics = server.total_statistics()
+    if statistics.requests:
+        print(describe(statistics), flush=True)
 
 
 def raise_descriptor_limit() -> None:
