@@ -32,7 +32,7 @@ from mockllm.scheduler import Item, Scheduler
 from mockllm.service import Service, Timeouts, wait
 from mockllm.timer import SchedulerTimer
 from mockllm.tls import context_from_files, context_self_signed
-from mockllm.truth import Heartbeat, Ledger, Statistics
+from mockllm.truth import Heartbeat, Ledger, Pulse, Statistics
 
 log = logging.getLogger("mockllm.server")
 
@@ -143,6 +143,10 @@ class Server:
     def total_statistics(self) -> Statistics:
         """Statistics since the start, over all intervals."""
         return self._app.truth.total()
+
+    def pulse(self) -> Pulse:
+        """A cheap reading for live displays."""
+        return self._app.truth.pulse()
 
     # ---- life cycle --------------------------------------------------------------------------
 
