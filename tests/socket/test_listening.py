@@ -141,7 +141,8 @@ def test_an_inherited_socket_and_a_port_file(tmp_path: Path) -> None:
     assert f":{port}/v1" in process.stdout.readline()
     assert port_file.read_text() == f"{port}\n"
     assert httpx.get(f"http://127.0.0.1:{port}/health").status_code == 200
-    assert finish(process) == ("", "")
+    out, err = finish(process)
+    assert (out.splitlines()[0][:11], err) == ("requests: 1", "")
     assert process.returncode == 0
 
 
