@@ -7,6 +7,7 @@ from typing import Any
 
 from mockllm.app.replies import EVENT_STREAM, JSON, Replies
 from mockllm.dialects.dialect import Context, Dialect
+from mockllm.dialects.models import Models
 from mockllm.exchange import Exchange, Reply, Request, Timeline
 from mockllm.generation.ids import Ids
 from mockllm.generation.plan import GenerationRequest, Plan, Prompt
@@ -19,6 +20,7 @@ class Generator:
 
     Args:
         planner: Decides what is answered, and when.
+        models: The names that are served.
         replies: Makes heads.
         ids: Makes the replies' ids.
         truth: Is told of every request, and tells whether the server is overloaded.
@@ -31,6 +33,7 @@ class Generator:
     def __init__(
         self,
         planner: Planner,
+        models: Models,
         replies: Replies,
         ids: Ids,
         truth: Truth,
@@ -41,6 +44,7 @@ class Generator:
         head_at_arrival: bool,
     ) -> None:
         self._planner = planner
+        self._models = models
         self._replies = replies
         self._ids = ids
         self._truth = truth
@@ -74,7 +78,7 @@ class Generator:
         self, id_prefix: str, body: Any, asked: GenerationRequest, request: Request, exchange: Exchange
     ) -> Context:
         """Plan the answer to a decoded body; the exchange gets the facts of both."""
-        exchange.model = asked.model
+        asked.model = exchange.model = self._models.resolve(asked.model)
         exchange.limit_tokens = asked.limit_tokens
         exchange.seed = asked.seed
         exchange.stream = asked.stream
