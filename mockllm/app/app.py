@@ -114,6 +114,7 @@ class App:
             truth_headers=config.truth_headers,
             key_header=config.key_header.lower().encode() if config.key_header else None,
             head_at_arrival=config.head_at == "arrival",
+            lenient=config.lenient,
         )
         self._max_model_len = config.max_model_len
         self.lifecycle = Lifecycle(clock)

@@ -7,7 +7,9 @@ from typing import Any
 
 from mockllm.app.replies import EVENT_STREAM, JSON, Replies
 from mockllm.dialects.dialect import Context, Dialect
+from mockllm.dialects.lenient import without_field
 from mockllm.dialects.models import Models
+from mockllm.errors import RequestError
 from mockllm.exchange import Exchange, Reply, Request, Timeline
 from mockllm.generation.ids import Ids
 from mockllm.generation.plan import GenerationRequest, Plan, Prompt
@@ -28,6 +30,7 @@ class Generator:
         truth_headers: Put the planned values on the wire.
         key_header: Lower-case name of the header that keys timing draws, or None.
         head_at_arrival: A stream's head does not wait for its first token.
+        lenient: Fields that the API would refuse are left out.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class Generator:
         truth_headers: bool,
         key_header: bytes | None,
         head_at_arrival: bool,
+        lenient: bool,
     ) -> None:
         self._planner = planner
         self._models = models
@@ -52,6 +56,7 @@ class Generator:
         self._truth_headers = truth_headers
         self._key_header = key_header
         self._head_at_arrival = head_at_arrival
+        self._lenient = lenient
 
     def handler(self, dialect: Dialect) -> Callable[[Request, Exchange, str], Reply]:
         """The handler of one dialect's endpoint."""
@@ -71,8 +76,16 @@ class Generator:
     def prepare(self, dialect: Dialect, request: Request, exchange: Exchange) -> Context:
         """Decode the body and plan the answer; the exchange gets the facts of both."""
         self.arrived(exchange)
-        body, asked = dialect.decode(request.body)
-        return self.context(dialect.id_prefix, body, asked, request, exchange)
+        given = request.body
+        while True:
+            try:
+                body, asked = dialect.decode(given)
+                return self.context(dialect.id_prefix, body, asked, request, exchange)
+            except RequestError as error:
+                shorter = without_field(given, error.param) if self._lenient else None
+                if shorter is None:
+                    raise
+                given = shorter
 
     def context(
         self, id_prefix: str, body: Any, asked: GenerationRequest, request: Request, exchange: Exchange
