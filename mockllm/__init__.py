@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from mockllm.config import Config
     from mockllm.errors import ConfigError, ConversionError, MockLLMError, RequestError
     from mockllm.server import Server, ServerThread
+    from mockllm.truth import ExchangeRecord, Ledger, Statistics
+    from mockllm.virtual import VirtualServer
 
 __version__ = VERSION
 
@@ -23,24 +25,32 @@ _HOMES = {
     "Config": "config",
     "ConfigError": "errors",
     "ConversionError": "errors",
+    "ExchangeRecord": "truth",
     "FakeClock": "clock",
+    "Ledger": "truth",
     "MockLLMError": "errors",
     "RequestError": "errors",
     "Server": "server",
     "ServerThread": "server",
+    "Statistics": "truth",
     "SystemClock": "clock",
+    "VirtualServer": "virtual",
 }
 
 __all__ = [
     "Config",
     "ConfigError",
     "ConversionError",
+    "ExchangeRecord",
     "FakeClock",
+    "Ledger",
     "MockLLMError",
     "RequestError",
     "Server",
     "ServerThread",
+    "Statistics",
     "SystemClock",
+    "VirtualServer",
     "__version__",
 ]
 

@@ -13,10 +13,12 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from mockllm.app import App
+from mockllm.app.auth import read_keys
 from mockllm.binding import bind_tcp, bind_unix, inherited, unlink_unix
 from mockllm.clock import Clock, SystemClock
 from mockllm.config import Config
@@ -30,11 +32,24 @@ from mockllm.scheduler import Item, Scheduler
 from mockllm.service import Service, Timeouts, wait
 from mockllm.timer import SchedulerTimer
 from mockllm.tls import context_from_files, context_self_signed
-from mockllm.truth import Heartbeat, Ledger, Statistics
+from mockllm.truth import Heartbeat, Ledger, Pulse, Statistics
 
 log = logging.getLogger("mockllm.server")
 
 T = TypeVar("T")
+
+
+def _keys_in_file(path: str | None) -> list[str]:
+    if path is None:
+        return []
+    try:
+        keys = read_keys(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise ConfigError("api_key_file", path, f"a readable text file ({reason})") from error
+    if not keys:  # an empty file must not open the server to all
+        raise ConfigError("api_key_file", path, "a file with at least one key")
+    return keys
 
 
 class Server:
@@ -49,7 +64,7 @@ class Server:
         clock: The clock, `SystemClock` by default.
 
     Raises:
-        ConfigError: The tokenizer or the TLS files cannot be used.
+        ConfigError: The tokenizer, the TLS files or the file of keys cannot be used.
     """
 
     def __init__(
@@ -67,7 +82,7 @@ class Server:
         self._tls = self._context is not None
         self._closing: asyncio.Future[None] | None = None
         self._hurry = asyncio.Event()
-        self._app = App(self.config, self._clock)
+        self._app = App(self.config, self._clock, api_keys=_keys_in_file(self.config.api_key_file))
         self._ledger_file: LedgerFile | None = None
 
     # ---- where it is -------------------------------------------------------------------------
@@ -128,6 +143,10 @@ class Server:
     def total_statistics(self) -> Statistics:
         """Statistics since the start, over all intervals."""
         return self._app.truth.total()
+
+    def pulse(self) -> Pulse:
+        """A cheap reading for live displays."""
+        return self._app.truth.pulse()
 
     # ---- life cycle --------------------------------------------------------------------------
 

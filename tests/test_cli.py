@@ -45,6 +45,14 @@ def test_flags_give_their_texts() -> None:
     }
 
 
+def test_strict_is_the_opposite_of_lenient() -> None:
+    assert read_flags(Config, ["--lenient", "--strict"]) == {"lenient": ["false"]}
+    assert read_flags(Config, ["--strict", "--lenient"]) == {"lenient": ["true"]}
+    assert read_flags(Config, ["--no-lenient"]) == read_flags(Config, ["--strict"])
+    with pytest.raises(ConfigError, match="--strict takes no value; allowed: --lenient or --strict"):
+        read_flags(Config, ["--strict=5"])
+
+
 def test_a_flag_wins_over_the_environment() -> None:
     assert read_config(["--seed", "1"], {"MOCKLLM_SEED": "2", "MOCKLLM_ITL_MS": "3"}) == Config(seed=1, itl_ms=3)
 

@@ -40,6 +40,8 @@ def other_value(option: Option) -> Any:
     """A value that is allowed and is not the default."""
     if option.kind == "switch":
         return not option.default
+    if option.kind == "list":
+        return ("Other-Text", "second")
     value_type = get_args(option.value_type)[0]
     if value_type is int:
         return (option.default or 0) + 1
@@ -54,6 +56,10 @@ def toml(value: Any) -> str:
     return msgspec.json.encode(value).decode()  # JSON's scalars are TOML's
 
 
+def texts(value: Any) -> list[str]:
+    return [text(element) for element in value] if isinstance(value, tuple) else [text(value)]
+
+
 def text(value: Any) -> str:
     return value if isinstance(value, str) else toml(value)
 
@@ -63,7 +69,7 @@ class TestEveryOption:
     def test_comes_from_each_source(self, option: Option) -> None:
         value = other_value(option)
         from_sources = [
-            read_config(flags={option.name: [text(value)]}),
+            read_config(flags={option.name: texts(value)}),
             read_config(environ={option.env: text(value)}),
             read_config(toml=f"{option.name} = {toml(value)}"),
             Config(**{option.field: value}),

@@ -213,6 +213,11 @@ def test_a_limit_out_of_bounds_is_refused(limit: int) -> None:
     assert (asked.status, asked.json["error"]["param"]) == (400, "max_output_tokens")
 
 
+def test_a_request_without_a_model_gets_the_served_one() -> None:
+    asked = Client(model="served").send("POST", "/v1/responses", b'{"input":"hi"}')
+    assert (asked.status, asked.json["model"]) == (200, "served")
+
+
 def test_truncation_drops_the_oldest_turns_but_never_the_instructions_or_the_last() -> None:
     client = Client(max_model_len=20)
     turns = [{"role": "user", "content": "one two three four"} for _ in range(6)]

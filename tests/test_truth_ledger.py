@@ -11,7 +11,7 @@ from tests.exchanges import ARRIVAL_S, error, make_truth, stream, whole
 
 
 def filled(*seqs: int, **options: object) -> Truth:
-    truth = make_truth(**options)
+    truth = make_truth(None, **options)
     for seq in seqs:
         truth.finished(whole(seq))
     return truth

@@ -13,6 +13,7 @@ import msgspec
 
 from mockllm.app.admin import Admin
 from mockllm.app.audio import audio_handler
+from mockllm.app.auth import Keys
 from mockllm.app.generate import Generator
 from mockllm.app.lifecycle import Lifecycle
 from mockllm.app.replies import Replies
@@ -47,12 +48,21 @@ class App:
         config: The settings.
         clock: Tells the wall time that stands in replies.
         observers: Get every exchange that has ended.
+        api_keys: The keys of `config.api_key_file`, whose reading is the caller's.
+        ids: Makes ids, for those who want them to repeat.
 
     Raises:
         ConfigError: The tokenizer cannot be used.
     """
 
-    def __init__(self, config: Config, clock: Clock, observers: Sequence[Observer] = ()) -> None:
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock,
+        observers: Sequence[Observer] = (),
+        api_keys: Sequence[str] = (),
+        ids: Ids | None = None,
+    ) -> None:
         self._clock = clock
         self.truth = Truth(
             clock,
@@ -66,7 +76,7 @@ class App:
         if config.access_log:
             self._observers += (AccessLog(),)
         self._seq = 0
-        self._ids = Ids()
+        self._ids = ids if ids is not None else Ids()
         self._replies = Replies(config.cors)
         self.tokenizer = BuiltinTokenizer()
         planner = Planner(
@@ -86,8 +96,17 @@ class App:
             max_model_len=config.max_model_len,
             new_id=self._ids,
         )
+        self._models = Models(
+            config.served_model_name or (config.model,),
+            int(clock.wall()),
+            config.max_model_len,
+            strict=config.strict_model,
+        )
+        keys = (*config.api_key, *api_keys)
+        self._keys = Keys(keys) if keys else None
         self._generator = Generator(
             planner,
+            self._models,
             self._replies,
             self._ids,
             self.truth,
@@ -95,8 +114,8 @@ class App:
             truth_headers=config.truth_headers,
             key_header=config.key_header.lower().encode() if config.key_header else None,
             head_at_arrival=config.head_at == "arrival",
+            lenient=config.lenient,
         )
-        self._models = Models((config.model,), int(clock.wall()), config.max_model_len)
         self._max_model_len = config.max_model_len
         self.lifecycle = Lifecycle(clock)
         self._router = Router()
@@ -122,6 +141,8 @@ class App:
                 self._seq -= 1
             if request.method == "OPTIONS":
                 return self._replies.options(request, exchange, route.allow)
+            if self._keys is not None and not route.open:
+                self._keys.check(request.headers)
             return self._router.handler(route, request.method)(request, exchange, rest)
         except RequestError as error:
             exchange.outcome = End.REFUSED

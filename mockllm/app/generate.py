@@ -7,6 +7,9 @@ from typing import Any
 
 from mockllm.app.replies import EVENT_STREAM, JSON, Replies
 from mockllm.dialects.dialect import Context, Dialect
+from mockllm.dialects.lenient import without_field
+from mockllm.dialects.models import Models
+from mockllm.errors import RequestError
 from mockllm.exchange import Exchange, Reply, Request, Timeline
 from mockllm.generation.ids import Ids
 from mockllm.generation.plan import GenerationRequest, Plan, Prompt
@@ -19,6 +22,7 @@ class Generator:
 
     Args:
         planner: Decides what is answered, and when.
+        models: The names that are served.
         replies: Makes heads.
         ids: Makes the replies' ids.
         truth: Is told of every request, and tells whether the server is overloaded.
@@ -26,11 +30,13 @@ class Generator:
         truth_headers: Put the planned values on the wire.
         key_header: Lower-case name of the header that keys timing draws, or None.
         head_at_arrival: A stream's head does not wait for its first token.
+        lenient: Fields that the API would refuse are left out.
     """
 
     def __init__(
         self,
         planner: Planner,
+        models: Models,
         replies: Replies,
         ids: Ids,
         truth: Truth,
@@ -39,8 +45,10 @@ class Generator:
         truth_headers: bool,
         key_header: bytes | None,
         head_at_arrival: bool,
+        lenient: bool,
     ) -> None:
         self._planner = planner
+        self._models = models
         self._replies = replies
         self._ids = ids
         self._truth = truth
@@ -48,6 +56,7 @@ class Generator:
         self._truth_headers = truth_headers
         self._key_header = key_header
         self._head_at_arrival = head_at_arrival
+        self._lenient = lenient
 
     def handler(self, dialect: Dialect) -> Callable[[Request, Exchange, str], Reply]:
         """The handler of one dialect's endpoint."""
@@ -67,14 +76,22 @@ class Generator:
     def prepare(self, dialect: Dialect, request: Request, exchange: Exchange) -> Context:
         """Decode the body and plan the answer; the exchange gets the facts of both."""
         self.arrived(exchange)
-        body, asked = dialect.decode(request.body)
-        return self.context(dialect.id_prefix, body, asked, request, exchange)
+        given = request.body
+        while True:
+            try:
+                body, asked = dialect.decode(given)
+                return self.context(dialect.id_prefix, body, asked, request, exchange)
+            except RequestError as error:
+                shorter = without_field(given, error.param) if self._lenient else None
+                if shorter is None:
+                    raise
+                given = shorter
 
     def context(
         self, id_prefix: str, body: Any, asked: GenerationRequest, request: Request, exchange: Exchange
     ) -> Context:
         """Plan the answer to a decoded body; the exchange gets the facts of both."""
-        exchange.model = asked.model
+        asked.model = exchange.model = self._models.resolve(asked.model)
         exchange.limit_tokens = asked.limit_tokens
         exchange.seed = asked.seed
         exchange.stream = asked.stream

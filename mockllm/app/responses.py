@@ -53,6 +53,7 @@ class ResponsesRoutes:
         if asked.stored:
             self.store.put(context, request.arrival_s)
         if asked.background and not asked.stream:
+            exchange.tokens, exchange.finish_reason = 0, ""  # nothing of it is sent now
             return self._replies.whole(exchange, dialect.accepted(context))
         return self._generator.reply(dialect, exchange, context)
 

@@ -14,6 +14,7 @@ DEFAULT = "serve"
 # does not wait for what another command needs.
 COMMANDS = {
     "serve": "mockllm.cli.serve",
+    "convert": "mockllm.cli.convert",
 }
 
 

@@ -77,6 +77,11 @@ def _add(section: Any, option: Option) -> None:
     help = f"{option.help} (default: {option.default_text})".replace("%", "%%")
     if option.kind == "switch":
         section.add_argument(option.flag, dest=option.name, action=argparse.BooleanOptionalAction, help=help)
+        if option.opposite is not None:
+            text = f"The same as {_negated(option)}."
+            section.add_argument(
+                option.opposite, dest=option.name, action="store_false", default=argparse.SUPPRESS, help=text
+            )
     else:
         section.add_argument(option.flag, dest=option.name, action="append", metavar=option.metavar, help=help)
 
@@ -88,11 +93,11 @@ def _texts(value: bool | list[str]) -> list[str]:
 def _shape_error(error: argparse.ArgumentError, known: Sequence[Option]) -> ConfigError:
     """argparse's two complaints: a value is missing, or a switch has one."""
     flag = (error.argument_name or "").split("/")[0]
-    option = next((option for option in known if option.flag == flag), None)
+    option = next((option for option in known if flag in (option.flag, option.opposite)), None)
     if option is None:  # --help=5
         return _misused(flag, "takes no value", "--help or --version")
     if option.kind == "switch":
-        return _misused(flag, "takes no value", f"{flag} or {_negated(option)}")
+        return _misused(flag, "takes no value", f"{option.flag} or {option.opposite or _negated(option)}")
     return _misused(flag, "needs a value", option.allowed)
 
 
@@ -107,6 +112,7 @@ def _unknown(argument: str, known: Sequence[Option]) -> ConfigError:
         return ConfigError("command line", argument, "flags, each before its value: --port 8000")
     flag, equals, text = argument.partition("=")
     flags = [option.flag for option in known] + [_negated(option) for option in known if option.kind == "switch"]
+    flags += [option.opposite for option in known if option.opposite is not None]
     return UnknownSettingError(flag, text if equals else None, nearest(flag, flags, "--"))
 
 

@@ -15,8 +15,10 @@ from collections.abc import MutableMapping
 from pathlib import Path
 
 from mockllm.binding import inherited
+from mockllm.cli.status import show_status
 from mockllm.config import Config
 from mockllm.server import Server
+from mockllm.truth import describe
 from mockllm.version import VERSION
 
 log = logging.getLogger("mockllm.cli")
@@ -79,6 +81,7 @@ async def _serve(config: Config) -> int:
     except OSError as error:
         print(f"mockllm: {_cannot_listen(config, error)}", file=sys.stderr)
         return FAILED
+    gc.collect()  # now, while nobody waits
     try:
         await server.start()
     except OSError as error:
@@ -87,7 +90,6 @@ async def _serve(config: Config) -> int:
         return FAILED
     # What lives now lives until the end: the collector need not walk it again, which would hold
     # every stream up for some milliseconds each time.
-    gc.collect()
     gc.freeze()
     if config.port_file is not None:
         try:
@@ -100,18 +102,32 @@ async def _serve(config: Config) -> int:
     print(describe_start(config, place), flush=True)
     if not server.loopback:
         log.warning("Listening beyond this machine: whoever reaches %s can use the server.", server.url)
+    status = None
+    if config.status and sys.stderr.isatty():
+        status = asyncio.ensure_future(show_status(server, sys.stderr))
     await signals.wait()
     closing = asyncio.ensure_future(server.aclose())
     cut_short = asyncio.ensure_future(signals.wait())
     await asyncio.wait([closing, cut_short], return_when=asyncio.FIRST_COMPLETED)
     cut_short.cancel()
+    if status is not None:
+        status.cancel()
     if not closing.done():
         server.cut()
         await closing
+        _summarise(server)
         print("mockllm: a second signal: stopped without waiting", file=sys.stderr)
         return FAILED
     closing.result()
+    _summarise(server)
     return OK
+
+
+def _summarise(server: Server) -> None:
+    """Print what the server did, and whether its timing can be trusted."""
+    statistics = server.total_statistics()
+    if statistics.requests:
+        print(describe(statistics), flush=True)
 
 
 def raise_descriptor_limit() -> None:

@@ -43,6 +43,7 @@ class Option(Struct, frozen=True, kw_only=True):
         metavar: The value's name in `--help`; empty for a switch.
         allowed: The end of the sentence "allowed: …".
         parse: Turns a flag's text into what the file would hold, in place of the usual rules.
+        opposite: A second flag that turns a switch off, beside `--no-…`.
         guidellm: The setting exists under this name in guidellm's mock server too.
     """
 
@@ -58,6 +59,7 @@ class Option(Struct, frozen=True, kw_only=True):
     metavar: str
     allowed: str
     parse: Callable[[str], Any] | None = None
+    opposite: str | None = None
     guidellm: bool = False
 
     @property
@@ -88,6 +90,7 @@ def setting(
     metavar: str | None = None,
     allowed: str | None = None,
     parse: Callable[[str], Any] | None = None,
+    opposite: str | None = None,
     guidellm: bool = False,
     **constraints: Any,
 ) -> Meta:
@@ -100,10 +103,12 @@ def setting(
         metavar: The value's name in `--help`; derived from the type when not given.
         allowed: What an error message says is allowed; derived when not given.
         parse: See `Option`.
+        opposite: See `Option`.
         guidellm: See `Option`.
         constraints: `msgspec.Meta`'s own: `ge`, `le`, `min_length`, `pattern`, …
     """
-    own = {"group": group, "name": name, "metavar": metavar, "allowed": allowed, "parse": parse, "guidellm": guidellm}
+    own: dict[str, Any] = {"group": group, "name": name, "metavar": metavar, "allowed": allowed, "parse": parse}
+    own |= {"opposite": opposite, "guidellm": guidellm}
     return Meta(description=help, extra=own, **constraints)
 
 
@@ -155,6 +160,7 @@ def _option(field: str, hint: Any, default: Any) -> Option:
         metavar="" if kind == "switch" else extra["metavar"] or _metavar(kind, value_type),
         allowed=f"{allowed}, or none" if optional else allowed,
         parse=extra["parse"],
+        opposite=extra["opposite"],
         guidellm=extra["guidellm"],
     )
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from msgspec import Meta
+
 from mockllm.config.option import setting
 from mockllm.config.values import Settings
 
@@ -101,6 +103,27 @@ class Config(Settings, frozen=True, kw_only=True):
     workers: Annotated[int, setting("Number of server processes.", group=SERVER, ge=1, guidellm=True)] = 1
     cors: Annotated[bool, setting("Send CORS headers with every reply.", group=SERVER)] = True
     admin: Annotated[bool, setting("Serve the server's own records under /mockllm/.", group=SERVER)] = True
+    api_key: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...],
+        setting(
+            "Answer 401 to requests without this key; repeat it for more keys. Health and metrics stay open.",
+            group=SERVER,
+            metavar="KEY",
+            allowed="texts that are not empty",
+        ),
+    ] = ()
+    api_key_file: (
+        Annotated[
+            str,
+            setting(
+                "The same for the keys in this file, one a line; lines that begin with # are comments.",
+                group=SERVER,
+                metavar="FILE",
+                min_length=1,
+            ),
+        ]
+        | None
+    ) = None
     admin_auth: Annotated[bool, setting("Ask for the API key under /mockllm/ too.", group=SERVER)] = False
 
     # Timing
@@ -137,6 +160,26 @@ class Config(Settings, frozen=True, kw_only=True):
     model: Annotated[
         str, setting("Name of the model that is served.", group=ANSWER, metavar="NAME", min_length=1, guidellm=True)
     ] = "llama-3.1-8b-instruct"
+    served_model_name: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...],
+        setting(
+            "Name under which the model is listed, in place of --model; repeat it for more names.",
+            group=ANSWER,
+            metavar="NAME",
+            allowed="texts that are not empty",
+        ),
+    ] = ()
+    strict_model: Annotated[bool, setting("Answer 404 to a request for a model that is not served.", group=ANSWER)] = (
+        False
+    )
+    lenient: Annotated[
+        bool,
+        setting(
+            "Accept whatever has some input; --strict, the default, refuses what the API refuses.",
+            group=ANSWER,
+            opposite="--strict",
+        ),
+    ] = False
     processor: (
         Annotated[
             str,

@@ -16,12 +16,15 @@ class Models:
     """The models that are served.
 
     Args:
-        names: At least one.
+        names: At least one; the first is the one a request without a model gets.
         created: Unix time in whole seconds.
         max_model_len: Context length in tokens.
+        strict: Requests for other models are refused, rather than served like these.
     """
 
-    def __init__(self, names: Sequence[str], created: int, max_model_len: int) -> None:
+    def __init__(self, names: Sequence[str], created: int, max_model_len: int, *, strict: bool = False) -> None:
+        self._strict = strict
+        self._default = names[0]
         self._cards = {
             name: {
                 "id": name,
@@ -34,6 +37,18 @@ class Models:
             }
             for name in names
         }
+
+    def resolve(self, name: str) -> str:
+        """The model that answers a request for `name`; `""` asks for none in particular, as vLLM allows.
+
+        Raises:
+            RequestError: 404, there is no such model and `strict` is on.
+        """
+        if not name:
+            return self._default
+        if self._strict and name not in self._cards:
+            raise unknown_model(name)
+        return name
 
     def list(self) -> bytes:
         """The body that lists all."""

@@ -201,9 +201,9 @@ class Response(Struct, frozen=True, gc=False):
     usage: Usage | None = None
     user: str | None = None
     metadata: Mapping[str, str] | None = None
-    conversation: Mapping[str, Any] | UnsetType = UNSET
-    prompt: Mapping[str, Any] | UnsetType = UNSET
-    prompt_cache_retention: Literal["in_memory", "24h"] | UnsetType = UNSET
+    conversation: Mapping[str, Any] | UnsetType | None = UNSET
+    prompt: Mapping[str, Any] | UnsetType | None = UNSET
+    prompt_cache_retention: Literal["in_memory", "24h"] | UnsetType | None = UNSET
 
 
 # ---- events -----------------------------------------------------------------------------------

@@ -10,10 +10,13 @@ class Ids:
     """Makes ids: a prefix, 16 random hex digits drawn once, and a running number of 8 or more.
 
     Unique within a process by the number, between processes by the digits.
+
+    Args:
+        stem: The digits; random where omitted.
     """
 
-    def __init__(self) -> None:
-        self._stem = token_hex(8)
+    def __init__(self, stem: str | None = None) -> None:
+        self._stem = token_hex(8) if stem is None else stem
         self._numbers = count(1)
 
     def __call__(self, prefix: str) -> str:

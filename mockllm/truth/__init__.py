@@ -5,7 +5,7 @@ from mockllm.truth.gather import RECORDS, Truth
 from mockllm.truth.lateness import Lateness
 from mockllm.truth.ledger import ExchangeRecord, Ledger
 from mockllm.truth.stalls import Heartbeat, Holds, StallMeter, Stalls
-from mockllm.truth.statistics import Statistics, describe, verdict
+from mockllm.truth.statistics import Pulse, Statistics, describe, verdict
 from mockllm.truth.steps import TokenTimes
 from mockllm.truth.stimulus import Second, Stimulus
 
@@ -17,6 +17,7 @@ __all__ = [
     "Holds",
     "Lateness",
     "Ledger",
+    "Pulse",
     "Second",
     "StallMeter",
     "Stalls",

@@ -19,7 +19,7 @@ from mockllm.truth.lateness import LatenessHistogram, Tally, quantile
 from mockllm.truth.ledger import TOKEN_TIMES_BYTES, ExchangeRecord, Ledger, make_record
 from mockllm.truth.metrics import Metrics
 from mockllm.truth.stalls import StallMeter
-from mockllm.truth.statistics import Kept, RequestCounts, Statistics, Sums, merge_stalls
+from mockllm.truth.statistics import Kept, Pulse, RequestCounts, Statistics, Sums, merge_stalls
 from mockllm.truth.steps import Steps, measure, token_times
 from mockllm.truth.stimulus import StimulusMeter
 
@@ -93,6 +93,7 @@ class Truth:
         self._stimulus = StimulusMeter(self._since_s)
         self._started_s = self._since_s
         self._peak = 0
+        self._last_p99_s = 0.0
         self.overloaded = False
         self.in_flight = 0
         self.waiting: Callable[[], int] = lambda: 0
@@ -212,6 +213,7 @@ class Truth:
         p99_s = last.quantiles(0.99)[0]
         if self.in_flight and len(lags_s) >= LIVE_LAGS:  # streams that have not ended yet count by these
             p99_s = max(p99_s, quantile(lags_s, 0.99))
+        self._last_p99_s = p99_s
         late = p99_s > self._budget_s
         if late:
             log.warning(
@@ -254,6 +256,13 @@ class Truth:
         sums.merge(self._past)
         sums.merge(self._sums)
         return self._describe(sums, self._started_s)
+
+    def pulse(self) -> Pulse:
+        """How it goes just now."""
+        self.fold()
+        past, now = self._past, self._sums
+        requests = sum(past.requests.values()) + sum(now.requests.values())
+        return Pulse(self._now(), requests, past.tokens + now.tokens, self.in_flight, self._last_p99_s, self.overloaded)
 
     def reset(self) -> Statistics:
         """Begin a new interval. The ledger and the metrics stay.

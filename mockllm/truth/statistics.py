@@ -60,6 +60,17 @@ class Statistics(Struct, frozen=True, gc=False):
     write_errors: int = 0
 
 
+class Pulse(Struct, frozen=True, gc=False):
+    """A cheap reading: totals since the start, and the lateness of the last second."""
+
+    at_s: float
+    requests: int
+    tokens: int
+    in_flight: int
+    p99_s: float
+    overloaded: bool
+
+
 class Sums:
     """What is counted over an interval, to be merged into the one before."""
 

@@ -16,12 +16,14 @@ class Second(Struct, frozen=True, gc=False):
     Attributes:
         second: Its number, from the start of the interval.
         arrivals: Requests that arrived in it.
-        in_flight: Mean number of requests in flight during it.
+        in_flight: Mean number of requests in flight during it, so far.
+        in_flight_end: How many were in flight at its end, and until the next second of the curve.
     """
 
     second: int
     arrivals: int
     in_flight: float
+    in_flight_end: int
 
 
 class Stimulus(Struct, frozen=True, gc=False):
@@ -35,7 +37,7 @@ class Stimulus(Struct, frozen=True, gc=False):
             Poisson process.
         in_flight: How many are in flight now.
         in_flight_peak: Most that were in flight at once.
-        seconds: The curve, up to now.
+        seconds: The curve; seconds in which nothing arrived or ended are left out.
         seconds_dropped: How many older seconds were let go.
     """
 
@@ -120,19 +122,14 @@ class StimulusMeter:
         )
 
     def _curve(self, now_s: float) -> tuple[Second, ...]:
-        if not self._seconds:
-            return ()
         level = self._started
         elapsed = now_s - self._since_s
         curve = []
-        first = min(self._seconds)
-        for second in range(min(first, max(self._seconds)), min(floor(elapsed), first + KEPT_SECONDS) + 1):
-            arrivals, ends, arrivals_part, ends_part = self._seconds.get(second, (0, 0, 0.0, 0.0))
+        for second, (arrivals, ends, arrivals_part, ends_part) in sorted(self._seconds.items()):
             # A second that is not over has no part to come.
             missing = max(0.0, second + 1 - elapsed)
             length = 1.0 - missing
             busy = level * length + arrivals_part - arrivals * missing - ends_part + ends * missing
-            if length > 0.0:
-                curve.append(Second(second, int(arrivals), max(0.0, busy / length)))
             level += int(arrivals - ends)
+            curve.append(Second(second, int(arrivals), max(0.0, busy / length) if length > 0.0 else 0.0, level))
         return tuple(curve)

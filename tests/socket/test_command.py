@@ -60,7 +60,9 @@ def test_it_prints_one_line_serves_and_stops_cleanly(number: signal.Signals, com
             assert response.status == 200
         process.send_signal(number)
         out, err = process.communicate(timeout=TIMEOUT_S)
-    assert (process.returncode, out, err) == (0, "", "")
+    assert (process.returncode, err) == (0, "")
+    assert out.startswith("requests: 1 (1 completed) in ")
+    assert out.endswith("verdict:  no generation reply was sent, so there is no lateness to judge\n")
 
 
 def streaming(port: int) -> socket.socket:
@@ -80,14 +82,18 @@ def port_of(process: subprocess.Popen[str]) -> int:
 
 
 def test_a_signal_lets_running_streams_finish() -> None:
-    with mockllm("--port", "0", "--ttft-ms", "300", "--itl-ms", "1", "--output-tokens", "5") as process:
+    argv = ("--port", "0", "--ttft-ms", "300", "--itl-ms", "1", "--output-tokens", "5", "--lateness-budget-ms", "1e4")
+    with mockllm(*argv) as process:
         with streaming(port_of(process)) as client:
             process.send_signal(signal.SIGTERM)
             received = b"".join(iter(lambda: client.recv(4096), b""))
         out, err = process.communicate(timeout=TIMEOUT_S)
     assert b"data: [DONE]" in received
     assert received.endswith(b"0\r\n\r\n")
-    assert (process.returncode, out, err) == (0, "", "")
+    assert (process.returncode, err) == (0, "")
+    assert "1 completed" in out
+    assert "tokens:   5 in 8 chunks" in out
+    assert "verdict:  trustworthy" in out
 
 
 def test_a_second_signal_ends_at_once() -> None:
@@ -99,7 +105,8 @@ def test_a_second_signal_ends_at_once() -> None:
             received = b"".join(iter(lambda: client.recv(4096), b""))
         out, err = process.communicate(timeout=TIMEOUT_S)
     assert b"0\r\n\r\n" not in received  # nobody takes it for complete
-    assert (process.returncode, out) == (1, "")
+    assert process.returncode == 1
+    assert "1 aborted_by_shutdown" in out
     assert err == "mockllm: a second signal: stopped without waiting\n"
 
 

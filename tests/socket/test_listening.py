@@ -14,13 +14,14 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from mockllm import Config, ConfigError, Server, ServerThread, listener
 
-FAST = {"ttft_ms": 0.0, "itl_ms": 0.0}
+FAST: dict[str, Any] = {"ttft_ms": 0.0, "itl_ms": 0.0}
 CHAT = {"messages": [{"role": "user", "content": "Hello"}]}
 
 
@@ -111,18 +112,18 @@ def test_plain_http_on_a_tls_port_harms_nobody() -> None:
         ({"ssl_keyfile": "/nowhere.pem"}, "only together with ssl_certfile"),
     ],
 )
-def test_tls_files_are_checked_before_the_start(settings: dict[str, str], message: str) -> None:
+def test_tls_files_are_checked_before_the_start(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Server(Config(port=0, **FAST, **settings))
 
 
-def command(*argv: str, **kwargs: object) -> subprocess.Popen[str]:
+def command(*argv: str, pass_fds: tuple[int, ...] = ()) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "mockllm", "--ttft-ms", "0", "--itl-ms", "0", *argv],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        **kwargs,  # type: ignore[call-overload]  # whatever Popen takes
+        pass_fds=pass_fds,
     )
 
 
@@ -135,12 +136,13 @@ def test_an_inherited_socket_and_a_port_file(tmp_path: Path) -> None:
     port_file = tmp_path / "port"
     with socket.create_server(("127.0.0.1", 0)) as sock:
         port = sock.getsockname()[1]
-        process = command("--fd", str(sock.fileno()), "--port-file", str(port_file), pass_fds=[sock.fileno()])
+        process = command("--fd", str(sock.fileno()), "--port-file", str(port_file), pass_fds=(sock.fileno(),))
     assert process.stdout is not None
     assert f":{port}/v1" in process.stdout.readline()
     assert port_file.read_text() == f"{port}\n"
     assert httpx.get(f"http://127.0.0.1:{port}/health").status_code == 200
-    assert finish(process) == ("", "")
+    out, err = finish(process)
+    assert (out.splitlines()[0][:11], err) == ("requests: 1", "")
     assert process.returncode == 0
 
 
@@ -197,7 +199,12 @@ def test_out_of_descriptors_accepting_pauses_is_said_once_and_resumes(
     async def main() -> None:
         async with Server(Config(port=0, **FAST)) as server:
             paused = asyncio.Event()
-            monkeypatch.setattr(listener.Listener, "_pause", lambda self, error: (paused.set(), pause(self, error)))
+
+            def pause_and_tell(self: listener.Listener, error: OSError) -> None:
+                pause(self, error)
+                paused.set()
+
+            monkeypatch.setattr(listener.Listener, "_pause", pause_and_tell)
             soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
             clients = [socket.socket() for _ in range(20)]
             for client in clients:
@@ -232,7 +239,7 @@ def test_nodelay_is_set_on_given_sockets_too() -> None:
             writer.write(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
             await reader.readline()
             (connection,) = server._service.connections  # type: ignore[union-attr]  # it runs
-            sock = connection._transport.get_extra_info("socket")  # type: ignore[attr-defined]  # the protocol's own
+            sock = connection._transport.get_extra_info("socket")  # type: ignore[union-attr]  # the protocol's own
             assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             writer.close()
 

@@ -181,7 +181,7 @@ def opening(context: Context) -> Response:
         instructions=asked.instructions,
         max_output_tokens=asked.max_output_tokens,
         max_tool_calls=asked.max_tool_calls,
-        model=asked.model,
+        model=context.request.model,
         parallel_tool_calls=asked.parallel_tool_calls is not False,
         previous_response_id=asked.previous_response_id,
         prompt_cache_key=asked.prompt_cache_key,
