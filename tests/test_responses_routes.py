@@ -11,6 +11,7 @@ from mockllm.app import App
 from mockllm.clock import FakeClock
 from mockllm.config import Config
 from mockllm.exchange import Reply, Request
+from tests.invariants import violations
 from tests.responses_answers import Event, play, read_frame
 
 TTFT_MS = 100.0
@@ -236,18 +237,153 @@ def test_a_limit_cuts_and_says_so() -> None:
     assert (exact["status"], exact["usage"]["output_tokens"]) == ("incomplete", 9)
 
 
-@pytest.mark.parametrize(
-    ("responses", "chat"),
-    [
-        ({}, {}),
-        ({"seed": 4, "max_output_tokens": 3}, {"seed": 4, "max_completion_tokens": 3}),
-    ],
-)
-def test_the_answer_is_that_of_chat(responses: dict[str, Any], chat: dict[str, Any]) -> None:
-    client = Client()
+SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1}},
+    "required": ["city", "days"],
+    "additionalProperties": False,
+}
+FUNCTION = {"name": "forecast", "parameters": SCHEMA}
+FLAT, NESTED = {"type": "function", **FUNCTION}, {"type": "function", "function": FUNCTION}
+FORMAT = {"name": "n", "schema": SCHEMA, "strict": True}
+
+# The same request in both dialects.
+ALIKE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "plain": ({}, {}),
+    "limit": ({"seed": 4, "max_output_tokens": 3}, {"seed": 4, "max_completion_tokens": 3}),
+    "exact": (
+        {"max_output_tokens": 9, "ignore_eos": True},
+        {"max_completion_tokens": 9, "ignore_eos": True},
+    ),
+    "stop": ({"stop": ["e"]}, {"stop": ["e"]}),
+    "required": (
+        {"tools": [FLAT], "tool_choice": "required"},
+        {"tools": [NESTED], "tool_choice": "required"},
+    ),
+    "named": (
+        {"tools": [FLAT], "tool_choice": {"type": "function", "name": "forecast"}},
+        {"tools": [NESTED], "tool_choice": {"type": "function", "function": {"name": "forecast"}}},
+    ),
+    "no tool": ({"tools": [FLAT], "tool_choice": "none"}, {"tools": [NESTED], "tool_choice": "none"}),
+    "cut call": (
+        {"tools": [FLAT], "tool_choice": "required", "max_output_tokens": 4},
+        {"tools": [NESTED], "tool_choice": "required", "max_completion_tokens": 4},
+    ),
+    "document": (
+        {"text": {"format": {"type": "json_schema", **FORMAT}}},
+        {"response_format": {"type": "json_schema", "json_schema": FORMAT}},
+    ),
+    "object": ({"text": {"format": {"type": "json_object"}}}, {"response_format": {"type": "json_object"}}),
+    "reasoning": ({"reasoning": {"effort": "low"}}, {"reasoning_effort": "low"}),
+}
+
+
+@pytest.mark.parametrize("settings", [{}, {"refusal_probability": 1.0}, {"content_filter_probability": 1.0}])
+@pytest.mark.parametrize("case", ALIKE)
+def test_the_answer_is_that_of_chat(case: str, settings: dict[str, Any]) -> None:
+    client = Client(**settings)
+    responses, chat = ALIKE[case]
     ours = client.create(instructions="Be brief.", **responses)
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}]
     theirs = client.ask("POST", "/v1/chat/completions", {"messages": messages, **chat}).json
-    assert ours["output"][0]["content"][0]["text"] == theirs["choices"][0]["message"]["content"]
-    assert ours["usage"]["input_tokens"] == theirs["usage"]["prompt_tokens"]
-    assert ours["usage"]["output_tokens"] == theirs["usage"]["completion_tokens"]
+    (choice,) = theirs["choices"]
+    message = choice["message"]
+    items = {item["type"]: item for item in ours["output"]}
+    parts = items.get("message", {}).get("content", [])
+    assert "".join(part.get("text", "") for part in parts) == (message["content"] or "")
+    assert "".join(part.get("refusal", "") for part in parts) == (message["refusal"] or "")
+    assert [item["arguments"] for item in ours["output"] if item["type"] == "function_call"] == [
+        call["function"]["arguments"] for call in message.get("tool_calls") or ()
+    ]
+    if "reasoning" in items:
+        assert items["reasoning"]["content"][0]["text"] == message["reasoning_content"]
+    assert ("reasoning" in items) == (case == "reasoning")
+    reasons = {"length": "max_output_tokens", "content_filter": "content_filter"}
+    assert (ours["incomplete_details"] or {}).get("reason") == reasons.get(choice["finish_reason"])
+    usage = theirs["usage"]
+    assert ours["usage"]["input_tokens"] == usage["prompt_tokens"]
+    assert ours["usage"]["output_tokens"] == usage["completion_tokens"]
+    thought = usage["completion_tokens_details"]["reasoning_tokens"]
+    assert ours["usage"]["output_tokens_details"]["reasoning_tokens"] == thought
+
+
+@pytest.mark.parametrize("settings", [{}, {"refusal_probability": 1.0}, {"tool_calls": "3"}])
+@pytest.mark.parametrize("case", ALIKE)
+def test_a_stream_ends_in_the_whole_reply_of_the_same_request(case: str, settings: dict[str, Any]) -> None:
+    client = Client(**settings)
+    body = {"input": "hi", **ALIKE[case][0]}
+    events = client.ask("POST", "/v1/responses", {**body, "stream": True}).events
+    assert violations(events) == []
+    whole = client.create(**body)
+    assert without_ids(events[-1]["response"]) == without_ids(whole)
+
+
+def without_ids(value: Any) -> Any:
+    """A copy without what differs between two answers to one request."""
+    if isinstance(value, dict):
+        return {key: without_ids(inner) for key, inner in value.items() if key not in ("id", "call_id")}
+    return [without_ids(inner) for inner in value] if isinstance(value, list) else value
+
+
+def test_several_calls_are_several_items() -> None:
+    output = Client(tool_calls="3").create(tools=[FLAT], tool_choice="required")["output"]
+    assert [item["type"] for item in output] == ["function_call"] * 3
+    assert all(set(json.loads(item["arguments"])) == {"city", "days"} for item in output)
+    (alone,) = Client(tool_calls="3").create(tools=[FLAT], tool_choice="required", parallel_tool_calls=False)["output"]
+    assert alone["arguments"] == output[0]["arguments"]
+
+
+def test_the_input_of_a_custom_tool_follows_its_pattern() -> None:
+    grammar = {"type": "grammar", "syntax": "regex", "definition": "[ab]{3}"}
+    tool = {"type": "custom", "name": "c", "format": grammar}
+    (call,) = Client().create(tools=[tool], tool_choice={"type": "custom", "name": "c"})["output"]
+    assert (call["type"], len(call["input"]), set(call["input"]) <= {"a", "b"}) == ("custom_tool_call", 3, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"text": {"format": {"type": "json_schema", "name": "n", "schema": {"type": "x"}}}}, "text.format.schema"),
+        ({"tools": [{"type": "function", "name": "f", "parameters": {"type": "x"}}]}, "tools[0].parameters"),
+        (
+            {
+                "tools": [
+                    {
+                        "type": "custom",
+                        "name": "c",
+                        "format": {"type": "grammar", "syntax": "regex", "definition": "("},
+                    }
+                ]
+            },
+            "tools[0].format.definition",
+        ),
+    ],
+)
+def test_a_schema_that_cannot_be_met_is_refused_where_it_stands(body: dict[str, Any], param: str) -> None:
+    asked = Client().ask("POST", "/v1/responses", {"input": "hi", **body})
+    assert asked.status == 400
+    assert asked.json["error"]["param"].startswith(param)
+
+
+def test_images_count_as_the_settings_say() -> None:
+    image = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
+    content = [{"type": "input_text", "text": "one two"}, image, image]
+    usage = Client(image_tokens=50).create(input=[{"role": "user", "content": content}])["usage"]
+    assert usage["input_tokens"] == 102
+
+
+def test_logprobs_are_those_of_chat() -> None:
+    client = Client()
+    ours = client.create(include=["message.output_text.logprobs"], top_logprobs=2)
+    messages = [{"role": "user", "content": "hi"}]
+    theirs = client.ask(
+        "POST", "/v1/chat/completions", {"messages": messages, "logprobs": True, "top_logprobs": 2}
+    ).json
+    entries = theirs["choices"][0]["logprobs"]["content"]
+    scored = ours["output"][0]["content"][0]["logprobs"]
+    assert [entry["token"] for entry in scored] == [entry["token"] for entry in entries]
+    assert [entry["bytes"] for entry in scored] == [entry["bytes"] for entry in entries]
+    assert [entry["logprob"] for entry in scored] == pytest.approx([entry["logprob"] for entry in entries])
+    assert [[top["token"] for top in entry["top_logprobs"]] for entry in scored] == [
+        [top["token"] for top in entry["top_logprobs"]] for entry in entries
+    ]

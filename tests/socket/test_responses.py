@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import httpx
 import openai
 import pytest
+from pydantic import BaseModel
 
 from mockllm import Config, ServerThread
 from tests.invariants import sdk_violations, violations
@@ -134,6 +135,20 @@ def test_a_stored_response_is_read_listed_and_deleted(client: openai.OpenAI) -> 
     client.responses.delete(created.id)
     with pytest.raises(openai.NotFoundError):
         client.responses.retrieve(created.id)
+
+
+class Person(BaseModel):
+    """What a reply is parsed into."""
+
+    name: str
+    age: int
+
+
+def test_a_reply_is_parsed_into_a_model(client: openai.OpenAI) -> None:
+    parsed = client.responses.parse(model="m", input="Who is it?", text_format=Person).output_parsed
+    assert isinstance(parsed, Person)
+    with client.responses.stream(model="m", input="Who is it?", text_format=Person) as stream:
+        assert stream.get_final_response().output_parsed == parsed
 
 
 def test_errors_reach_the_client_as_the_sdk_knows_them(client: openai.OpenAI) -> None:

@@ -35,9 +35,11 @@ class ResponsesBody(Struct, gc=False):
     def input_item(self, number: int) -> Reading | None:
         """What one item of its own input holds."""
         given = self.asked.input
-        if given is None or isinstance(given, str):
+        if isinstance(given, str):
             return read_input(given, _nothing) if number == 0 else None
-        return read_input(given[number : number + 1], _nothing) if number < len(given) else None
+        if given is None or number >= len(given):
+            return None
+        return read_input(given[number : number + 1], _nothing)
 
 
 def _nothing(_identity: str) -> None:
