@@ -35,6 +35,7 @@ RANKS = {
     "server": 7,
     "virtual": 7,
     "workers": 8,
+    "calibrate": 8,
     "cli": 9,
     "__init__": 9,
     "__main__": 10,

@@ -15,6 +15,7 @@ DEFAULT = "serve"
 COMMANDS = {
     "serve": "mockllm.cli.serve",
     "convert": "mockllm.cli.convert",
+    "calibrate": "mockllm.cli.calibrate",
 }
 
 

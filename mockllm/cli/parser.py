@@ -26,12 +26,24 @@ Exit codes: 0 stopped as asked; 1 could not start or go on (a port in use, say),
 a second signal; 2 a setting that cannot be used; 130 interrupted before the server was up."""
 
 
-def read_flags(settings: type[Settings], argv: Sequence[str]) -> dict[str, list[str]]:
+_USAGE = "python -m mockllm [serve] [--SETTING VALUE ...]"
+_DESCRIPTION = "Serve a mock LLM behind the OpenAI API, with the timing asked for."
+
+
+def read_flags(
+    settings: type[Settings],
+    argv: Sequence[str],
+    *,
+    usage: str = _USAGE,
+    description: str = _DESCRIPTION,
+    epilog: str = _EPILOG,
+) -> dict[str, list[str]]:
     """Take a command line apart.
 
     Args:
         settings: The struct whose options are its flags.
         argv: The arguments, without the command's name.
+        usage, description, epilog: What `--help` says besides the flags.
 
     Returns:
         The texts of each flag that was given, by the option's name.
@@ -41,7 +53,7 @@ def read_flags(settings: type[Settings], argv: Sequence[str]) -> dict[str, list[
         SystemExit: `--help` or `--version` was asked for, and printed.
     """
     known = (CONFIG_FILE, *options(settings))
-    parser = _parser(known)
+    parser = _parser(known, usage, description, epilog)
     try:
         given, rest = parser.parse_known_args(list(argv))
     except argparse.ArgumentError as error:
@@ -51,12 +63,12 @@ def read_flags(settings: type[Settings], argv: Sequence[str]) -> dict[str, list[
     return {name: _texts(value) for name, value in vars(given).items()}
 
 
-def _parser(known: Sequence[Option]) -> argparse.ArgumentParser:
+def _parser(known: Sequence[Option], usage: str, description: str, epilog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="mockllm",
-        usage="python -m mockllm [serve] [--SETTING VALUE ...]",
-        description="Serve a mock LLM behind the OpenAI API, with the timing asked for.",
-        epilog=_EPILOG,
+        usage=usage,
+        description=description,
+        epilog=epilog,
         formatter_class=_Formatter,
         add_help=False,
         allow_abbrev=False,

@@ -1,0 +1,1 @@
+"""Finds how many paced streams this machine can hold: `python -m mockllm calibrate`."""
