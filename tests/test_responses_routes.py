@@ -52,7 +52,8 @@ class Client:
         target, _, query = path.partition("?")
         now = self.clock.now()
         request = Request(method, target, query, {}, content, now, now)
-        return Asked(self._app.handle(request, self._app.exchange(request)))
+        self.exchange = self._app.exchange(request)
+        return Asked(self._app.handle(request, self.exchange))
 
     def create(self, **body: Any) -> dict[str, Any]:
         asked = self.ask("POST", "/v1/responses", {"input": "hi", **body})
@@ -103,6 +104,16 @@ def test_a_stored_stream_is_read_back_as_a_stream() -> None:
     assert client.ask("GET", f"{path}&starting_after=4").events == events[5:]
     padded = client.ask("GET", f"{path}&include_obfuscation=true").events
     assert [event for event in padded if "obfuscation" in event]
+
+
+def test_tokens_are_recorded_where_they_are_sent() -> None:
+    client = Client()
+    identity = client.create(background=True)["id"]
+    assert (client.exchange.tokens, client.exchange.finish_reason) == (0, "")
+    client.ask("GET", f"/v1/responses/{identity}?stream=true")
+    assert (client.exchange.tokens, client.exchange.finish_reason) == (5, "stop")
+    client.ask("GET", f"/v1/responses/{identity}")
+    assert client.exchange.tokens == 0
 
 
 def test_store_false_is_honoured() -> None:

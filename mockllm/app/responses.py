@@ -69,8 +69,12 @@ class ResponsesRoutes:
         if _flag(query, "stream"):
             exchange.stream = True
             after = _number(query, "starting_after")
+            plan = context.plan
+            if after is None:  # a whole stream, token by token: a reply like any other
+                exchange.prompt_tokens, exchange.tokens = plan.prompt_tokens, plan.completion_tokens
+                exchange.finish_reason = plan.choices[0].finish_reason
             timeline = replay(stored, request.arrival_s, after, _flag(query, "include_obfuscation"))
-            return self._generator.stream(exchange, context.plan, timeline)
+            return self._generator.stream(exchange, plan, timeline)
         return self._replies.whole(exchange, snapshot(stored, request.arrival_s))
 
     def _act(self, request: Request, exchange: Exchange, rest: str) -> Reply:
