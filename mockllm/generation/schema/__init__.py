@@ -1,0 +1,140 @@
+"""Values for a JSON schema: tool arguments and structured outputs.
+
+`compile` reads a schema once and proves that it can be met, by writing a first value; `Compiled`
+then writes a value for any key. What is accepted is always met: every value is checked before it
+is given out, and where no draw of a key finds one, the first value takes its place.
+
+A value is bounded whatever the schema (see `limits`), and so is the time that a schema may take.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mockllm.errors import RequestError
+from mockllm.generation.keyed import KEY_BYTES, Draws
+from mockllm.generation.schema.check import Checker
+from mockllm.generation.schema.graph import refuse_loops, set_heights
+from mockllm.generation.schema.limits import MAX_STEPS, UnmetError, Work
+from mockllm.generation.schema.node import INFINITE, Compiler
+from mockllm.generation.schema.shape import Shape, State, state_of
+from mockllm.generation.schema.write import Writer
+
+__all__ = ["Compiled", "check", "compile", "generate", "to_json"]
+
+KEYED_TRIES = 2
+"""Draws for one key before the first value takes their place."""
+
+_FIRST_KEYS = [bytes([number]) * KEY_BYTES for number in range(4)]
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
+class Compiled:
+    """A schema that can be met; made by `compile`, to be kept by the caller.
+
+    Args:
+        schema: The decoded schema; it must not be changed afterwards.
+        strict: Properties that the schema does not name are never invented.
+
+    Raises:
+        UnmetError: It is malformed or cannot be met.
+    """
+
+    def __init__(self, schema: Any, strict: bool) -> None:
+        self._strict = strict
+        self._schema = schema  # keeps the objects alive that the nodes point to
+        compiler = Compiler(schema)
+        root = compiler.run()
+        refuse_loops(compiler.nodes)
+        set_heights(compiler.nodes)
+        if root.height >= INFINITE:
+            raise UnmetError(*_endless(compiler))
+        self._root = root
+        self._state: State = state_of(root)
+        self._shapes: dict[State, Shape | UnmetError] = {}
+        self._first = self._written(_FIRST_KEYS, MAX_STEPS)
+
+    def _written(self, keys: list[bytes], limit: int) -> Any:
+        work = Work(limit)
+        error = UnmetError("#", "no value was found that meets all its conditions")
+        for key in keys:
+            writer = Writer(Draws(key), work, self._shapes, self._strict)
+            try:
+                value = writer.value(self._state)
+                if Checker(work).valid(self._root, value):
+                    return value
+            except UnmetError as unmet:
+                error = unmet
+        raise error
+
+    def generate(self, key: bytes) -> Any:
+        """A value that meets the schema, decided by the key.
+
+        Args:
+            key: 16 bytes; the same key gives the same value.
+        """
+        try:
+            return self._written([key], MAX_STEPS)
+        except UnmetError:
+            return self._first
+
+
+def _endless(compiler: Compiler) -> tuple[str, str]:
+    """Where a schema whose values would never end closes its circle."""
+    for node in compiler.nodes:
+        if node.impossible:
+            continue
+        if node.refs and node.height >= INFINITE:
+            return node.path, "it requires itself without end, or what it refers to can never be met"
+    return compiler.nodes[0].path, "no value can meet it"
+
+
+def compile(schema: Any, *, param: str | None = None, strict: bool = False) -> Compiled:
+    """Read a schema and prove that it can be met.
+
+    Args:
+        schema: A decoded JSON schema: a dict or a bool.
+        param: The request field that holds it, for the error.
+        strict: OpenAI's `strict: true`: no keys beyond `properties` are written.
+
+    Raises:
+        RequestError: 400; the schema is malformed or cannot be met. The message says where, as a
+            JSON pointer. Its code is OpenAI's `invalid_function_parameters` for the schema of a
+            tool or function, and none otherwise.
+    """
+    try:
+        return Compiled(schema, strict)
+    except UnmetError as error:
+        tool = param is not None and param.startswith(("tools", "functions"))
+        where = error.path if len(error.path) <= 300 else error.path[:300] + "…"
+        raise RequestError(
+            f"Invalid JSON schema at {where}: {error.reason}.",
+            param=param,
+            code="invalid_function_parameters" if tool else None,
+        ) from None
+
+
+def check(schema: Any, *, param: str) -> None:
+    """Refuse a schema that is malformed or cannot be met; see `compile`."""
+    compile(schema, param=param)
+
+
+def generate(schema: Any, key: bytes, *, strict: bool = False) -> Any:
+    """A value for a schema used once; see `compile` and `Compiled.generate`."""
+    return compile(schema, strict=strict).generate(key)
+
+
+def to_json(value: Any) -> str:
+    """The value as compact JSON (`{"city":"Paris","days":3}`), as OpenAI's models write arguments.
+
+    Letters beyond ASCII stay as they are, but for lone surrogates, which UTF-8 cannot hold.
+    """
+    text = _ENCODE(value)
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
+    return text
