@@ -62,7 +62,9 @@ class Pattern:
         tree = self._tree if whole else padded(self._tree, low)
         last = "no text was found that matches the pattern"
         if tree.low > high:
-            raise PatternError(f"the pattern {shown(self.source)} needs {tree.low} characters or more, {high} are allowed")
+            raise PatternError(
+                f"the pattern {shown(self.source)} needs {tree.low} characters or more, {high} are allowed"
+            )
         writer = Writer(draws)
         for _ in range(TRIES):
             try:

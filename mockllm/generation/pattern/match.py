@@ -24,6 +24,9 @@ from mockllm.generation.pattern.syntax import (
 MAX_WORK = 100_000
 """Steps that one match may take; a step is a node over up to 4,096 positions (about 1 µs)."""
 
+KEPT_CHARS = 1024
+"""Characters whose membership a class remembers."""
+
 
 class Matcher:
     """One text, to be matched against any number of trees."""
@@ -54,8 +57,10 @@ class Matcher:
         mask = self._masks.get(chars)
         if mask is None:
             self._spend(1 + self._size // 8)
-            inside = {char: "1" if chars.has(char) else "0" for char in set(self._text)}
-            mask = int("".join([inside[char] for char in reversed(self._text)]) or "0", 2)
+            digits = chars.digits
+            if len(digits) > KEPT_CHARS:
+                digits.clear()
+            mask = int("".join([digits[char] for char in reversed(self._text)]) or "0", 2)
             self._masks[chars] = mask
         return mask
 
@@ -69,6 +74,8 @@ class Matcher:
             case Sequence():
                 for part in node.parts:
                     starts = self._ends(part, starts)
+                    if not starts:
+                        break
                 return starts
             case Either():
                 ends = 0

@@ -15,16 +15,13 @@ from typing import Any
 from mockllm.errors import RequestError
 from mockllm.generation.keyed import KEY_BYTES, Draws
 from mockllm.generation.schema.check import Checker
-from mockllm.generation.schema.graph import refuse_loops, set_heights
-from mockllm.generation.schema.limits import MAX_STEPS, UnmetError, Work
+from mockllm.generation.schema.graph import blame, refuse_loops, set_heights
+from mockllm.generation.schema.limits import UnmetError, Work
 from mockllm.generation.schema.node import INFINITE, Compiler
 from mockllm.generation.schema.shape import Shape, State, state_of
 from mockllm.generation.schema.write import Writer
 
 __all__ = ["Compiled", "check", "compile", "generate", "to_json"]
-
-KEYED_TRIES = 2
-"""Draws for one key before the first value takes their place."""
 
 _FIRST_KEYS = [bytes([number]) * KEY_BYTES for number in range(4)]
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
@@ -49,14 +46,14 @@ class Compiled:
         refuse_loops(compiler.nodes)
         set_heights(compiler.nodes)
         if root.height >= INFINITE:
-            raise UnmetError(*_endless(compiler))
+            raise blame(root)
         self._root = root
         self._state: State = state_of(root)
         self._shapes: dict[State, Shape | UnmetError] = {}
-        self._first = self._written(_FIRST_KEYS, MAX_STEPS)
+        self._first = self._written(_FIRST_KEYS)
 
-    def _written(self, keys: list[bytes], limit: int) -> Any:
-        work = Work(limit)
+    def _written(self, keys: list[bytes]) -> Any:
+        work = Work()
         error = UnmetError("#", "no value was found that meets all its conditions")
         for key in keys:
             writer = Writer(Draws(key), work, self._shapes, self._strict)
@@ -75,19 +72,9 @@ class Compiled:
             key: 16 bytes; the same key gives the same value.
         """
         try:
-            return self._written([key], MAX_STEPS)
+            return self._written([key])
         except UnmetError:
             return self._first
-
-
-def _endless(compiler: Compiler) -> tuple[str, str]:
-    """Where a schema whose values would never end closes its circle."""
-    for node in compiler.nodes:
-        if node.impossible:
-            continue
-        if node.refs and node.height >= INFINITE:
-            return node.path, "it requires itself without end, or what it refers to can never be met"
-    return compiler.nodes[0].path, "no value can meet it"
 
 
 def compile(schema: Any, *, param: str | None = None, strict: bool = False) -> Compiled:

@@ -11,7 +11,7 @@ from typing import Any
 
 from mockllm.generation.pattern import PatternError
 from mockllm.generation.schema.formats import conforms
-from mockllm.generation.schema.limits import MAX_CHECK_DEPTH, ExhaustedError, Work
+from mockllm.generation.schema.limits import MAX_CHECK_DEPTH, ExhaustedError, Work, pattern_cost
 from mockllm.generation.schema.node import (
     ARRAY,
     BOOLEAN,
@@ -99,8 +99,11 @@ class Checker:
             return False
         if node.format and not conforms(node.format, value):
             return False
+        if node.pattern is None:
+            return True
+        self._work.check(node.path, pattern_cost(node.pattern.source, len(value)))
         try:
-            return node.pattern is None or node.pattern.search(value)
+            return node.pattern.search(value)
         except PatternError as error:
             raise ExhaustedError(node.path, f'"pattern": {error}') from None
 
@@ -137,6 +140,8 @@ class Checker:
             names = node.names
             if not all(self.valid(names, name) for name in value):
                 return False
+        if node.patterns:
+            self._work.check(node.path, size * names_cost(node))
         for name, item in value.items():
             for child in children_of(node, name):
                 if not self.valid(child, item):
@@ -162,10 +167,7 @@ class Checker:
             arm = then if valid(condition, value) else otherwise
             if arm is not None and not valid(arm, value):
                 return False
-        for having, child in node.dependents.values():
-            if valid(having, value) and not valid(child, value):
-                return False
-        return True
+        return all(valid(child, value) for having, child in node.dependents.values() if valid(having, value))
 
     def _applied(self, node: Node, value: Any) -> list[Node]:
         """The node and all others in place that the value meets: their annotations count."""
@@ -209,6 +211,11 @@ class Checker:
             if not covered and rule is not None and not self.valid(rule, item):
                 return False
         return True
+
+
+def names_cost(node: Node) -> int:
+    """What finding the subschemas for one name counts for."""
+    return sum(pattern_cost(pattern.source, 20) for pattern, _ in node.patterns)
 
 
 def children_of(node: Node, name: str) -> list[Node]:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from mockllm.generation.keyed import Draws
 from mockllm.generation.pattern import PatternError
+from mockllm.generation.schema.check import names_cost
 from mockllm.generation.schema.hints import TEXTS
 from mockllm.generation.schema.limits import MAX_ITEMS, ExhaustedError, UnmetError, Work
 from mockllm.generation.schema.node import INFINITE, Node, equality_key
@@ -37,7 +38,9 @@ def write_array(writer: Writer, shape: Shape, name: str) -> list[Any]:
     if low > high:
         limit = "the longest array that is made" if high == MAX_ITEMS else '"maxItems"'
         raise UnmetError(shape.path, f'"minItems" {low} is above {limit}, {high}')
-    holders = [n.contains for n in shape.nodes if n.contains is not None for _ in range(min(n.min_contains, MAX_ITEMS + 1))]
+    holders = [
+        n.contains for n in shape.nodes if n.contains is not None for _ in range(min(n.min_contains, MAX_ITEMS + 1))
+    ]
     tuple_size = max([len(node.prefix) for node in shape.nodes], default=0)
     size = _array_size(writer, shape, tuple_size, len(holders))
     items: list[Any] = []
@@ -90,7 +93,7 @@ def write_object(writer: Writer, shape: Shape) -> dict[str, Any]:
     required = _closed(shape, shape.required)
     if len(required) > shape.max_props:
         raise UnmetError(shape.path, f"it requires {len(required)} properties, {shape.max_props} are allowed")
-    declared = list(dict.fromkeys([name for node in shape.nodes for name in node.props]))
+    declared = dict.fromkeys([name for node in shape.nodes for name in node.props])
     written: dict[str, Any] = {}
     room = shape.max_props - len(required)
     for name in [*declared, *[name for name in required if name not in declared]]:
@@ -123,12 +126,14 @@ def _wanted(writer: Writer) -> bool:
     return not writer.hurried and writer.draws.below(2) == 1
 
 
-def _allowed(writer: Writer, shape: Shape, name: str, declared: list[str]) -> State:
+def _allowed(writer: Writer, shape: Shape, name: str, declared: dict[str, None]) -> State:
     state = shape.children(name)
     if state is None or name in shape.forbidden:
         raise UnmetError(shape.path, f"the property {name[:80]!r} is required, but not allowed")
     if writer.strict and name not in declared:
-        raise UnmetError(shape.path, f"strict mode: the property {name[:80]!r} is required, but not among the properties")
+        raise UnmetError(
+            shape.path, f"strict mode: the property {name[:80]!r} is required, but not among the properties"
+        )
     if not _named(writer, shape, name):
         raise UnmetError(shape.path, f'the property {name[:80]!r} is required, but "propertyNames" forbids it')
     return state
@@ -148,6 +153,7 @@ def _optional(
     if len(names) > room or any(other in shape.forbidden for other in names):
         return 0
     for other in names:
+        writer.work.check(shape.path, sum(names_cost(node) for node in shape.nodes if node.patterns))
         state = shape.children(other)
         if state is None or any(node.height >= INFINITE for node in state[0]) or not _named(writer, shape, other):
             return 0
@@ -164,7 +170,7 @@ def _optional(
 
 
 def _fill(
-    writer: Writer, shape: Shape, written: dict[str, Any], declared: list[str], required: dict[str, None]
+    writer: Writer, shape: Shape, written: dict[str, Any], declared: dict[str, None], required: dict[str, None]
 ) -> None:
     """Bring the object to its least size; give a map of open names a few entries."""
     for name in declared:
@@ -176,15 +182,18 @@ def _fill(
         target = max(target, 1 + writer.draws.below(3))
     misses = 0
     while len(written) < min(target, shape.max_props) and misses < NAME_TRIES:
-        name = _new_name(writer, shape, misses)
-        if name is None or writer.strict:
+        new = _new_name(writer, shape, misses)
+        if new is None or writer.strict:
             break
+        name = new
         room = shape.max_props - len(written)
         if name in written or not _optional(writer, shape, name, written, required, room):
             misses += 1
-            writer.work.step(shape.path)
+            writer.work.fail(shape.path)
     if len(written) < shape.min_props:
-        raise UnmetError(shape.path, f'"minProperties" is {shape.min_props}, but only {len(written)} properties were found')
+        raise UnmetError(
+            shape.path, f'"minProperties" is {shape.min_props}, but only {len(written)} properties were found'
+        )
 
 
 def _new_name(writer: Writer, shape: Shape, attempt: int) -> str | None:

@@ -38,7 +38,8 @@ TEXTS: dict[str, tuple[str, ...]] = {
     "message": ("Hello, how can I help?", "The report is ready.", "Please see the attached notes."),
     "text": ("The quick brown fox jumps over the lazy dog.", "All tests pass.", "A few words of text."),
     "content": ("# Notes\n\nA first draft.", "All checks passed.", "Hello, world."),
-    "owner": ("octo-team", "alex", "platform"), "repo": ("website", "api-server", "docs"), "user": ("alex", "maria", "chen"),
+    "owner": ("octo-team", "alex", "platform"), "repo": ("website", "api-server", "docs"),
+    "user": ("alex", "maria", "chen"),
     "branch": ("main", "fix/login", "feature/search"), "category": ("books", "music", "tools", "garden"),
     "status": ("open", "done", "pending", "active"), "type": ("basic", "standard", "custom"),
     "tag": ("urgent", "backend", "docs", "v2"), "key": ("alpha", "beta", "gamma", "delta"),
@@ -62,7 +63,8 @@ _SAME = {
 RANGES: dict[str, tuple[int, int]] = {
     "age": (18, 80), "year": (1995, 2026), "month": (1, 12), "day": (1, 28), "hour": (0, 23), "minute": (0, 59),
     "count": (1, 20), "page": (1, 10), "price": (5, 500), "lat": (-60, 60), "lon": (-150, 150), "port": (1024, 9999),
-    "percentage": (0, 100), "temperature": (-10, 35), "score": (0, 10), "id": (1, 9999), "days": (1, 14), "line": (1, 400),
+    "percentage": (0, 100), "temperature": (-10, 35), "score": (0, 10), "id": (1, 9999),
+    "days": (1, 14), "line": (1, 400),
     "timestamp": (1_704_067_200, 1_767_225_600), "width": (100, 1920), "height": (100, 1080), "timeout": (1, 60),
 }  # fmt: skip
 

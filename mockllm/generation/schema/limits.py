@@ -23,7 +23,16 @@ MAX_CHECK_DEPTH = 150
 """The same for the check of a value; each step is one frame, two for a property."""
 
 MAX_STEPS = 20_000
-"""Values that may be tried for one document, and a tenth of the subschemas checked (10 µs each)."""
+"""Values that may be written for one document (about 5 µs each)."""
+
+MAX_FAILURES = 1500
+"""Values and branches that may fail for one document (about 100 µs each)."""
+
+MAX_CHECKS = 200_000
+"""Subschemas that may be checked for one document (1 to 2 µs each); a pattern counts for more."""
+
+MAX_TOTAL_CHARS = 1 << 20
+"""Characters that the strings of one document may have together."""
 
 SOFT_DEPTH = 4
 SOFT_STEPS = 300
@@ -64,27 +73,41 @@ class ExhaustedError(UnmetError):
 
 
 class Work:
-    """Counts the steps of one document.
+    """Counts the steps of one document."""
 
-    Args:
-        limit: Steps allowed.
-    """
+    __slots__ = ("chars", "checks", "failures", "steps")
 
-    __slots__ = ("checks", "limit", "steps")
-
-    def __init__(self, limit: int = MAX_STEPS) -> None:
+    def __init__(self) -> None:
         self.steps = 0
+        self.failures = 0
         self.checks = 0
-        self.limit = limit
+        self.chars = 0
 
     def step(self, path: str) -> None:
-        """Count a value that is tried."""
+        """Count a value that is written."""
         self.steps += 1
-        if self.steps > self.limit:
-            raise ExhaustedError(path, f"more than {self.limit} values would have to be written or tried")
+        if self.steps > MAX_STEPS:
+            raise ExhaustedError(path, f"more than {MAX_STEPS} values would have to be written")
 
-    def check(self, path: str) -> None:
+    def fail(self, path: str) -> None:
+        """Count a value or a branch that turned out wrong."""
+        self.failures += 1
+        if self.failures > MAX_FAILURES:
+            raise ExhaustedError(path, f"no value was found in {MAX_FAILURES} tries")
+
+    def check(self, path: str, cost: int = 1) -> None:
         """Count a subschema that is checked."""
-        self.checks += 1
-        if self.checks > 10 * self.limit:
+        self.checks += cost
+        if self.checks > MAX_CHECKS:
             raise ExhaustedError(path, "its conditions take too many steps to check")
+
+    def text(self, path: str, size_chars: int) -> None:
+        """Count a string that is written."""
+        self.chars += size_chars
+        if self.chars > MAX_TOTAL_CHARS:
+            raise ExhaustedError(path, f"its strings would be longer than {MAX_TOTAL_CHARS} characters together")
+
+
+def pattern_cost(source: str, size_chars: int) -> int:
+    """What matching a pattern counts for, in checks: measured at 1 to 2 µs for each."""
+    return 5 + len(source) * (1 + size_chars // 256) // 2

@@ -39,7 +39,8 @@ class Node:
 
     __slots__ = (
         "additional", "all_of", "any_of", "complex", "contains", "dependent_required", "dependents", "encoding",
-        "enum", "enum_keys", "examples", "exclusive_high", "exclusive_low", "format", "height", "high", "if_else", "impossible",
+        "enum", "enum_keys", "examples", "exclusive_high", "exclusive_low", "format", "height", "high", "if_else",
+        "impossible",
         "in_place", "index", "items", "keywords", "low", "max_contains", "max_items", "max_length", "max_props",
         "min_contains", "min_items", "min_length", "min_props", "multiple", "names", "not_", "one_of", "path",
         "pattern", "patterns", "prefix", "props", "refs", "required", "types", "uneval_items", "uneval_props",
@@ -205,8 +206,8 @@ class Compiler:
                     raise UnmetError(path, f'"{keyword}" must be a string')
                 node.keywords.add(keyword)
                 self._refs.append((node, value, base))
-        self._literals += _literal_size(node)
-        if self._literals > MAX_ENUM_VALUES:
+        self._literals += _literal_size(path, [*(node.enum or ()), *node.examples, raw.get("const")])
+        if self._literals > MAX_ENUM_VALUES + len(self.nodes):
             raise UnmetError(path, f"the schema has more than {MAX_ENUM_VALUES} literal values")
         if "const" in raw:
             node.keywords.add("const")
@@ -299,16 +300,15 @@ def _point(value: Any, pointer: str) -> Any:
     return value
 
 
-def _literal_size(node: Node) -> int:
-    """How many values its literals hold; refuses deep ones."""
+def _literal_size(path: str, level: list[Any]) -> int:
+    """How many values the literals hold; refuses deep ones."""
     count = 0
-    level: list[Any] = [*(node.enum or ()), *node.examples]
     depth = 0
     while level:
         count += len(level)
         depth += 1
         if depth > MAX_SCHEMA_DEPTH or count > MAX_ENUM_VALUES:
-            raise UnmetError(node.path, "a literal value is nested too deep, or there are too many")
+            raise UnmetError(path, "a literal value is nested too deep, or there are too many")
         level = [
             item
             for value in level
@@ -351,7 +351,7 @@ def _read_enum(node: Node, value: Any, keyword: str) -> None:
     if len(value) > MAX_ENUM_VALUES:
         raise UnmetError(node.path, f'"enum" has more than {MAX_ENUM_VALUES} values')
     node.enum = value
-    _literal_size(node)
+    _literal_size(node.path, value)
     node.enum_keys = frozenset(map(equality_key, value))
 
 

@@ -11,17 +11,20 @@ from mockllm.generation.pattern import Pattern, PatternError
 from mockllm.generation.schema.check import is_multiple
 from mockllm.generation.schema.formats import WRITERS, conforms
 from mockllm.generation.schema.hints import WORDS, range_for, texts_for
-from mockllm.generation.schema.limits import MAX_MAGNITUDE, MAX_TEXT_CHARS, UnmetError
+from mockllm.generation.schema.limits import MAX_MAGNITUDE, MAX_TEXT_CHARS, UnmetError, Work, pattern_cost
 from mockllm.generation.schema.shape import Shape
 
 HUMAN_SPAN = 1000
 """Between bounds farther apart than this, numbers stay near the nearer end of the usual range."""
 
+FAR = 10**18
+"""Stands for "no bound", counted in steps from the other bound or from 0."""
+
 FORMAT_TRIES = 24
 MULTIPLE_TRIES = 64
 
 
-def text(draws: Draws, shape: Shape, name: str) -> str:
+def text(draws: Draws, work: Work, shape: Shape, name: str, taboo: set[Any] | None) -> str:
     """A string of the right format, pattern and length."""
     low, high = shape.min_length, shape.max_length
     if low > high:
@@ -31,10 +34,16 @@ def text(draws: Draws, shape: Shape, name: str) -> str:
     encoded = any(node.encoding == "base64" for node in shape.nodes)
     patterns = [node.pattern for node in shape.nodes if node.pattern is not None]
     if formats or patterns or encoded:
-        return _constrained(draws, shape, name, formats or (["byte"] if encoded else []), patterns)
-    options = texts_for(name)
-    option = options[draws.below(len(options))]
-    return option if low <= len(option) <= high else _fitted(draws, option, low, high)
+        made = _constrained(draws, work, shape, name, formats or (["byte"] if encoded else []), patterns)
+    else:
+        options = texts_for(name)
+        made = options[draws.below(len(options))]
+        if taboo and made in taboo:
+            made = f"{draws.below(1_000_000)} {made}"
+        if not low <= len(made) <= high:
+            made = _fitted(draws, made, low, high)
+    work.text(shape.path, len(made))
+    return made
 
 
 def _fitted(draws: Draws, option: str, low: int, high: int) -> str:
@@ -49,7 +58,7 @@ def _fitted(draws: Draws, option: str, low: int, high: int) -> str:
     return made if not made.endswith(" ") else made[:-1] + "s"
 
 
-def _constrained(draws: Draws, shape: Shape, name: str, formats: list[str], patterns: list[Pattern]) -> str:
+def _constrained(draws: Draws, work: Work, shape: Shape, name: str, formats: list[str], patterns: list[Pattern]) -> str:
     low, high = shape.min_length, shape.max_length
     writers = [WRITERS[name] for name in formats if name in WRITERS]
     reason = f"no text was found of {low} to {high} characters"
@@ -57,6 +66,7 @@ def _constrained(draws: Draws, shape: Shape, name: str, formats: list[str], patt
         reason += f" with the format {' and '.join(formats)[:80]}"
     try:
         for attempt in range(FORMAT_TRIES):
+            work.check(shape.path, sum(pattern_cost(pattern.source, low) for pattern in patterns))
             if writers and (attempt < FORMAT_TRIES // 2 or not patterns):
                 made = _written(draws, writers[attempt % len(writers)](draws), formats, low, high)
             elif patterns:
@@ -64,9 +74,9 @@ def _constrained(draws: Draws, shape: Shape, name: str, formats: list[str], patt
             else:
                 options = texts_for(name)
                 made = _fitted(draws, options[draws.below(len(options))], low, high)
-            if low <= len(made) <= high and all(conforms(f, made) for f in formats):
-                if all(pattern.search(made) for pattern in patterns):
-                    return made
+            fits = low <= len(made) <= high and all(conforms(each, made) for each in formats)
+            if fits and all(pattern.search(made) for pattern in patterns):
+                return made
     except PatternError as error:
         raise UnmetError(shape.path, f'"pattern": {error}') from None
     if patterns:
@@ -107,8 +117,10 @@ def _steps(shape: Shape, step: Fraction, name: str, scale: int = 1) -> tuple[int
     """First and last multiple of `step` between the bounds, and the stretch to choose from."""
     low, high = _limits(shape)
     usual_low, usual_high = range_for(name)
-    first = -(10**400) if low is None else ceil(low / step)
-    last = 10**400 if high is None else floor(high / step)
+    first = None if low is None else ceil(low / step)
+    last = (first or 0) + FAR if high is None else floor(high / step)
+    if first is None:
+        first = min(0, last) - FAR
     if low is not None and shape.low_open and first * step == low:
         first += 1
     if high is not None and shape.high_open and last * step == high:
@@ -139,6 +151,8 @@ def integer(draws: Draws, shape: Shape, name: str, taboo: set[Any] | None) -> in
     step = shape.multiple or Fraction(1)
     step = Fraction(step.numerator)  # the whole numbers among multiples of p/q are the multiples of p
     first, last, low, high = _steps(shape, step, name)
+    if taboo:
+        high = min(last, max(high, low + 4 * len(taboo)))  # so that a long array of unique numbers stays quick
     start = low + draws.below(high - low + 1)
     value = start
     for _ in range(len(taboo) + MULTIPLE_TRIES if taboo is not None else MULTIPLE_TRIES):
@@ -163,7 +177,7 @@ def number(draws: Draws, shape: Shape, name: str) -> int | float:
     steps = [shape.multiple] if shape.multiple is not None else [Fraction(1, 10), Fraction(1, 100), Fraction(1, 10**6)]
     for step in steps:
         try:
-            _, last, near_low, near_high = _steps(shape, step, name, scale=100)
+            _, _, near_low, near_high = _steps(shape, step, name, scale=100)
         except UnmetError:
             if shape.multiple is not None:
                 raise
@@ -179,7 +193,7 @@ def number(draws: Draws, shape: Shape, name: str) -> int | float:
 
 
 def _plain_number(value: Fraction) -> int | float:
-    if value.denominator == 1 or abs(value) > MAX_MAGNITUDE:
+    if abs(value) > MAX_MAGNITUDE or (value.denominator == 1 and abs(value) < 10**15):
         return int(value)
     return float(value)
 

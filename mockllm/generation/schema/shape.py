@@ -14,7 +14,16 @@ from typing import Any
 
 from mockllm.generation.schema.check import children_of
 from mockllm.generation.schema.limits import MAX_ITEMS, MAX_TEXT_CHARS, UnmetError
-from mockllm.generation.schema.node import ANY_TYPE, ARRAY, FRACTION, INTEGER, NUMBER, OBJECT, STRING, Node, equality_key
+from mockllm.generation.schema.node import (
+    ANY_TYPE,
+    ARRAY,
+    FRACTION,
+    INTEGER,
+    NUMBER,
+    OBJECT,
+    STRING,
+    Node,
+)
 
 State = tuple[tuple[Node, ...], tuple[Node, ...], frozenset[tuple[int, str]]]
 Alternative = tuple[tuple[Node, ...], tuple[Node, ...]]
@@ -64,19 +73,25 @@ class Shape:
         self.required: dict[str, None] = {}
         self.names: dict[str, State] = {}
         self.path = state[0][0].path if state[0] else "#"
-        seen: set[int] = set()
-        pending = list(reversed(state[0]))
-        while pending:
-            node = pending.pop()
-            if node.index not in seen:
-                seen.add(node.index)
-                self._absorb(node, state[2])
-                pending += reversed([*node.refs, *node.all_of])
+        self._resolved = state[2]
+        self._seen: set[int] = set()
+        for node in state[0]:
+            self._require(node)
         for node in state[1]:
             self._forbid(node)
         self._settle(state, judge)
 
-    def _absorb(self, node: Node, resolved: frozenset[tuple[int, str]]) -> None:
+    def _require(self, node: Node) -> None:
+        """Absorb a node, and all that must hold with it."""
+        pending = [node]
+        while pending:
+            node = pending.pop()
+            if node.index not in self._seen:
+                self._seen.add(node.index)
+                self._absorb(node)
+                pending += reversed([*node.refs, *node.all_of])
+
+    def _absorb(self, node: Node) -> None:
         if node.impossible:
             raise UnmetError(node.path, "nothing is allowed here (the schema is false)")
         self.nodes.append(node)
@@ -90,7 +105,7 @@ class Shape:
             self.values = node.enum
         self.samples += node.examples
         self._bounds(node)
-        self._choices(node, resolved)
+        self._choices(node)
         if node.not_ is not None:
             self._forbid(node.not_)
 
@@ -117,7 +132,7 @@ class Shape:
         self.unique = self.unique or node.unique
         self.required.update(dict.fromkeys(node.required))
 
-    def _choices(self, node: Node, resolved: frozenset[tuple[int, str]]) -> None:
+    def _choices(self, node: Node) -> None:
         found: list[tuple[str, list[Alternative]]] = []
         if node.any_of:
             found.append(("anyOf", [((branch,), ()) for branch in node.any_of]))
@@ -134,8 +149,11 @@ class Shape:
         for name, (having, child) in node.dependents.items():
             found.append((f"dependentSchemas/{name}", [((having, child), ()), ((), (having,))]))
         for keyword, alternatives in found:
-            if (node.index, keyword) not in resolved:
-                self.groups.append(((node.index, keyword), f"{node.path}/{keyword}", alternatives))
+            self._offer(node, keyword, alternatives)
+
+    def _offer(self, node: Node, keyword: str, alternatives: list[Alternative]) -> None:
+        if (node.index, keyword) not in self._resolved:
+            self.groups.append(((node.index, keyword), f"{node.path}/{keyword}", alternatives))
 
     def _forbid(self, node: Node) -> None:
         """What follows from "this must not hold" in simple cases; the check sees to the others."""
@@ -150,6 +168,10 @@ class Shape:
             self.excluded |= node.enum_keys
         elif keywords <= {"type", "required"} and len(node.required) == 1 and node.types & OBJECT:
             self.forbidden |= set(node.required)
+        elif keywords == {"not"} and node.not_ is not None:
+            self._require(node.not_)
+        elif keywords == {"allOf"}:
+            self._offer(node, "not allOf", [((), (branch,)) for branch in node.all_of])
         elif keywords == {"anyOf"}:
             for branch in node.any_of:
                 self._forbid(branch)
@@ -197,7 +219,7 @@ class Shape:
         if any(node.impossible for node in found):
             return None
         state = state_of(*found)
-        if len(self.names) < MAX_ITEMS:
+        if any(name in node.props for node in self.nodes):  # names that were invented are not kept
             self.names[name] = state
         return state
 
@@ -212,7 +234,3 @@ class Shape:
         if not found:
             found = tuple(node.uneval_items for node in self.nodes if node.uneval_items is not None)
         return None if any(node.impossible for node in found) else found
-
-    def excludes(self, value: Any) -> bool:
-        """Whether a `not` names exactly this value."""
-        return bool(self.excluded) and equality_key(value) in self.excluded

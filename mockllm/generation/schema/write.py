@@ -19,7 +19,17 @@ from mockllm.generation.schema.limits import (
     UnmetError,
     Work,
 )
-from mockllm.generation.schema.node import ARRAY, BOOLEAN, FRACTION, INFINITE, INTEGER, NULL, OBJECT, STRING, equality_key
+from mockllm.generation.schema.node import (
+    ARRAY,
+    BOOLEAN,
+    FRACTION,
+    INFINITE,
+    INTEGER,
+    NULL,
+    OBJECT,
+    STRING,
+    equality_key,
+)
 from mockllm.generation.schema.shape import Alternative, Shape, State, chosen
 
 Taboo = set[Any] | None
@@ -41,6 +51,7 @@ class Writer:
         self.strict = strict
         self.optional: bool | None = None  # all, none, or by draw
         self._shapes = shapes
+        self.turn = 0  # which try this is, to begin with another type each time
         self._nesting = 0
 
     def judge(self, state: State, value: Any) -> bool:
@@ -93,7 +104,9 @@ class Writer:
                 return self._listed(shape, state, taboo)
             if shape.groups:
                 return self._choice(shape, state, name, taboo)
-            if not shape.checked and taboo is None and not shape.excluded:
+            if shape.excluded:
+                taboo = shape.excluded if taboo is None else taboo | shape.excluded
+            if not shape.checked and taboo is None:
                 return self._plain(shape, name, None)
             return self._tried(shape, state, name, taboo)
         finally:
@@ -111,7 +124,7 @@ class Writer:
 
     def _choice(self, shape: Shape, state: State, name: str, taboo: Taboo) -> Any:
         group = shape.groups[0]
-        alternatives = group[2]
+        path, alternatives = group[1], group[2]
         start = self.draws.below(len(alternatives))
         order = alternatives[start:] + alternatives[:start]
         if self.hurried:
@@ -125,19 +138,24 @@ class Writer:
             except ExhaustedError:
                 raise
             except UnmetError as error:
+                self.work.fail(path)
                 first = first or error
         if first is None:
-            raise UnmetError(group[1], "none of its alternatives can be met")
+            raise UnmetError(path, "none of its alternatives can be met")
         if len(alternatives) == 1 or group[0][1] not in ("anyOf", "oneOf"):
             raise first
-        raise UnmetError(group[1], f"none of its {len(alternatives)} alternatives can be met ({first.path}: {first.reason})")
+        raise UnmetError(
+            group[1], f"none of its {len(alternatives)} alternatives can be met ({first.path}: {first.reason})"
+        )
 
     def _tried(self, shape: Shape, state: State, name: str, taboo: Taboo) -> Any:
         before = self.optional
-        last = UnmetError(shape.path, "no value was found that meets all its conditions")
+        what = "meets all its conditions" if taboo is None else "differs from the others and meets all its conditions"
+        last = UnmetError(shape.path, f"no value was found that {what}")
         for attempt in range(RETRIES if shape.checked else 2 * RETRIES):
             if attempt:
-                self.work.step(shape.path)
+                self.work.fail(shape.path)
+            self.turn = attempt
             self.optional = before if attempt > 2 or not attempt else attempt == 1
             try:
                 value = self._plain(shape, name, taboo)
@@ -150,7 +168,7 @@ class Writer:
                 self.optional = before
             if taboo is not None and equality_key(value) in taboo:
                 continue
-            if not shape.excludes(value) and (not shape.checked or self.judge(state, value)):
+            if not shape.checked or self.judge(state, value):
                 return value
         raise last
 
@@ -161,10 +179,10 @@ class Writer:
         if shape.samples and self.draws.below(2):
             return shape.samples[self.draws.below(len(shape.samples))]
         if len(order) > 1:
-            if self.hurried or self._nesting > SOFT_DEPTH:
+            if self.hurried and not self.turn:
                 order = sorted(order, key=lambda kind: kind in (OBJECT, ARRAY))
-            elif shape.typed and order != [INTEGER, FRACTION]:
-                start = self.draws.below(len(order))
+            elif shape.typed or self.turn:
+                start = self.draws.below(len(order)) if shape.typed else self.turn % len(order)
                 order = order[start:] + order[:start]
         first: UnmetError | None = None
         for kind in order:
@@ -183,7 +201,7 @@ def _height(alternative: Alternative) -> int:
 
 
 _WRITERS: dict[int, Callable[[Writer, Shape, str, Taboo], Any]] = {
-    STRING: lambda w, s, n, t: scalars.text(w.draws, s, n),
+    STRING: lambda w, s, n, t: scalars.text(w.draws, w.work, s, n, t),
     INTEGER: lambda w, s, n, t: scalars.integer(w.draws, s, n, t),
     FRACTION: lambda w, s, n, t: scalars.number(w.draws, s, n),
     OBJECT: lambda w, s, n, t: write_object(w, s),
