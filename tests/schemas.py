@@ -7,11 +7,26 @@ from typing import Any
 from hypothesis import strategies as st
 
 NAMES = ["id", "name", "city", "tags", "n", "x-1"]
-PATTERNS = [r"^[a-z]+$", r"\d{2,4}", r"^(on|off|auto)$", r"^[A-Z][\w-]*$", r"^.{3,}$", r"[^a-c]", r"^(?=.*\d)[a-z\d]+$", r"x|^$"]
+PATTERNS = [
+    r"^[a-z]+$",
+    r"\d{2,4}",
+    r"^(on|off|auto)$",
+    r"^[A-Z][\w-]*$",
+    r"^.{3,}$",
+    r"[^a-c]",
+    r"^(?=.*\d)[a-z\d]+$",
+    r"x|^$",
+]
 FORMATS = ["date", "date-time", "time", "email", "uuid", "ipv4", "ipv6", "uri", "duration", "hostname", "json-pointer"]
 
-scalars: st.SearchStrategy[Any] = st.none() | st.booleans() | st.integers(-5, 20) | st.sampled_from(["a", "on", "x9", "2020-01-01", 1.5, 2.0])
-values = st.recursive(scalars, lambda part: st.lists(part, max_size=3) | st.dictionaries(st.sampled_from(NAMES), part, max_size=3), max_leaves=4)
+scalars: st.SearchStrategy[Any] = (
+    st.none() | st.booleans() | st.integers(-5, 20) | st.sampled_from(["a", "on", "x9", "2020-01-01", 1.5, 2.0])
+)
+values = st.recursive(
+    scalars,
+    lambda part: st.lists(part, max_size=3) | st.dictionaries(st.sampled_from(NAMES), part, max_size=3),
+    max_leaves=4,
+)
 
 
 def options(**kinds: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -25,36 +40,59 @@ def _with(base: dict[str, Any], **kinds: st.SearchStrategy[Any]) -> st.SearchStr
 
 numbers = st.integers(-30, 60) | st.sampled_from([0.5, -1.25, 12.75])
 STRINGS = _with(
-    {"type": "string"}, minLength=st.integers(0, 12), maxLength=st.integers(0, 30), pattern=st.sampled_from(PATTERNS),
+    {"type": "string"},
+    minLength=st.integers(0, 12),
+    maxLength=st.integers(0, 30),
+    pattern=st.sampled_from(PATTERNS),
     format=st.sampled_from(FORMATS),
-)  # fmt: skip
+)
 NUMBERS = st.sampled_from(["integer", "number"]).flatmap(
     lambda kind: _with(
-        {"type": kind}, minimum=numbers, maximum=numbers, exclusiveMinimum=numbers, exclusiveMaximum=numbers,
+        {"type": kind},
+        minimum=numbers,
+        maximum=numbers,
+        exclusiveMinimum=numbers,
+        exclusiveMaximum=numbers,
         multipleOf=st.sampled_from([1, 2, 3, 7, 0.5, 0.1, 0.01, 2.5]),
     )
-)  # fmt: skip
-LITERALS = st.lists(values, min_size=1, max_size=5).map(lambda found: {"enum": found}) | values.map(lambda v: {"const": v})
+)
+LITERALS = st.lists(values, min_size=1, max_size=5).map(lambda found: {"enum": found}) | values.map(
+    lambda v: {"const": v}
+)
 
 
 def _arrays(part: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     small = st.integers(0, 4)
     return _with(
-        {"type": "array"}, items=part, prefixItems=st.lists(part, min_size=1, max_size=3), minItems=small, maxItems=small,
-        uniqueItems=st.booleans(), contains=part, minContains=st.integers(0, 2), maxContains=small, unevaluatedItems=part,
-    )  # fmt: skip
+        {"type": "array"},
+        items=part,
+        prefixItems=st.lists(part, min_size=1, max_size=3),
+        minItems=small,
+        maxItems=small,
+        uniqueItems=st.booleans(),
+        contains=part,
+        minContains=st.integers(0, 2),
+        maxContains=small,
+        unevaluatedItems=part,
+    )
 
 
 def _objects(part: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     names, small = st.sampled_from(NAMES), st.integers(0, 4)
     some = st.lists(names, max_size=3, unique=True)
     return _with(
-        {"type": "object"}, properties=st.dictionaries(names, part, max_size=4), required=some,
-        additionalProperties=part, patternProperties=st.dictionaries(st.sampled_from(PATTERNS), part, max_size=2),
-        propertyNames=STRINGS, minProperties=small, maxProperties=small,
+        {"type": "object"},
+        properties=st.dictionaries(names, part, max_size=4),
+        required=some,
+        additionalProperties=part,
+        patternProperties=st.dictionaries(st.sampled_from(PATTERNS), part, max_size=2),
+        propertyNames=STRINGS,
+        minProperties=small,
+        maxProperties=small,
         dependentRequired=st.dictionaries(names, some, max_size=2),
-        dependentSchemas=st.dictionaries(names, part, max_size=1), unevaluatedProperties=part,
-    )  # fmt: skip
+        dependentSchemas=st.dictionaries(names, part, max_size=1),
+        unevaluatedProperties=part,
+    )
 
 
 def _combined(part: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -66,9 +104,18 @@ def _combined(part: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]
     return rules | merged | arms | negated | st.just({"$ref": "#/$defs/leaf"})
 
 
-LEAVES = STRINGS | NUMBERS | LITERALS | st.booleans() | st.lists(
-    st.sampled_from(["null", "boolean", "integer", "number", "string", "array", "object"]), min_size=1, max_size=3, unique=True
-).map(lambda kinds: {"type": kinds})  # fmt: skip
+LEAVES = (
+    STRINGS
+    | NUMBERS
+    | LITERALS
+    | st.booleans()
+    | st.lists(
+        st.sampled_from(["null", "boolean", "integer", "number", "string", "array", "object"]),
+        min_size=1,
+        max_size=3,
+        unique=True,
+    ).map(lambda kinds: {"type": kinds})
+)
 
 
 def _rooted(schema: Any) -> Any:

@@ -187,7 +187,12 @@ def make_chars(ranges: tuple[Range, ...], kinds: tuple[str, ...] = (), negated: 
         found = [char for char in _SPACES if bare.has(char)]
     if not found:
         named = [each for kind in kinds if kind[0] == "p" for each in _EMOJI.get(kind[2:-1], ())]
-        points = [p for low, high in (*ranges, *named) for p in range(low, min(high, low + 63) + 1) if not 0xD800 <= p < 0xE000]
+        points = [
+            p
+            for low, high in (*ranges, *named)
+            for p in range(low, min(high, low + 63) + 1)
+            if not 0xD800 <= p < 0xE000
+        ]
         found = [chr(p) for p in points[:256] if bare.has(chr(p))]
     if not found and (negated or kinds):
         found = [chr(p) for p in range(0xA0, 0x2FF) if bare.has(chr(p))]
@@ -295,7 +300,9 @@ class _Parser:
         if not self.take(")"):
             raise self.fail("missing )")
         self.depth -= 1
-        return body if look is None else Look(body, *look)
+        if look is not None:
+            return Look(body, *look)
+        return Sequence((body,)) if isinstance(body, Edge) else body  # `(?:^)*` may be repeated, `^*` not
 
     def group_kind(self) -> tuple[bool, bool] | None:
         if self.take(":"):

@@ -8,8 +8,9 @@ from mockllm.generation.keyed import Draws
 from mockllm.generation.pattern import PatternError
 from mockllm.generation.schema.check import names_cost
 from mockllm.generation.schema.hints import TEXTS
-from mockllm.generation.schema.limits import MAX_ITEMS, ExhaustedError, UnmetError, Work
+from mockllm.generation.schema.limits import MAX_ITEMS, ExhaustedError, UnmetError, Work, pattern_cost
 from mockllm.generation.schema.node import INFINITE, Node, equality_key
+from mockllm.generation.schema.scalars import varied
 from mockllm.generation.schema.shape import Shape, State, state_of
 
 NAME_TRIES = 40
@@ -73,6 +74,9 @@ def _holder(holders: list[Node], position: int) -> tuple[Node, ...]:
 
 def _array_size(writer: Writer, shape: Shape, tuple_size: int, held: int) -> int:
     least = max(shape.min_items, held)
+    behind = shape.item(tuple_size)
+    if held and tuple_size + held <= shape.max_items and behind is not None:
+        least = max(least, tuple_size + held)  # the tuple's own items need not be what `contains` wants
     if least > shape.max_items:
         raise UnmetError(shape.path, f'"contains" needs {least} items, {shape.max_items} are allowed')
     following = shape.item(max(least, tuple_size))
@@ -205,7 +209,9 @@ def _new_name(writer: Writer, shape: Shape, attempt: int) -> str | None:
         if rules:
             return str(writer.value(state_of(*rules, _TEXT), "key"))
         if patterns and (attempt % 2 == 0 or not open_ended):
-            return patterns[writer.draws.below(len(patterns))].make(writer.draws, 0, 60)
+            pattern = patterns[writer.draws.below(len(patterns))]
+            writer.work.check(shape.path, pattern_cost(pattern.source, 60))
+            return varied(pattern, writer.draws, 0, 60, attempt)
     except PatternError as error:
         raise UnmetError(shape.path, f'"patternProperties": {error}') from None
     except ExhaustedError:

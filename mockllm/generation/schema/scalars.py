@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from fractions import Fraction
 from math import ceil, floor, inf, nextafter
 from typing import Any
@@ -32,9 +33,8 @@ def text(draws: Draws, work: Work, shape: Shape, name: str, taboo: set[Any] | No
         raise UnmetError(shape.path, f'"minLength" {low} is above {limit}, {high}')
     formats = [node.format for node in shape.nodes if node.format]
     encoded = any(node.encoding == "base64" for node in shape.nodes)
-    patterns = [node.pattern for node in shape.nodes if node.pattern is not None]
-    if formats or patterns or encoded:
-        made = _constrained(draws, work, shape, name, formats or (["byte"] if encoded else []), patterns)
+    if formats or encoded or any(node.pattern is not None for node in shape.nodes):
+        made = _constrained(draws, work, shape, name, formats or (["byte"] if encoded else []), len(taboo or ()))
     else:
         options = texts_for(name)
         made = options[draws.below(len(options))]
@@ -58,8 +58,17 @@ def _fitted(draws: Draws, option: str, low: int, high: int) -> str:
     return made if not made.endswith(" ") else made[:-1] + "s"
 
 
-def _constrained(draws: Draws, work: Work, shape: Shape, name: str, formats: list[str], patterns: list[Pattern]) -> str:
+def varied(pattern: Pattern, draws: Draws, low: int, high: int, attempt: int) -> str:
+    """A text for the pattern; from the second attempt on a longer one, to differ from those before."""
+    if attempt:
+        with suppress(PatternError):  # it may have no such length
+            return pattern.make(draws, min(low + draws.below(12), high), high)
+    return pattern.make(draws, low, high)
+
+
+def _constrained(draws: Draws, work: Work, shape: Shape, name: str, formats: list[str], attempts: int) -> str:
     low, high = shape.min_length, shape.max_length
+    patterns = [node.pattern for node in shape.nodes if node.pattern is not None]
     writers = [WRITERS[name] for name in formats if name in WRITERS]
     reason = f"no text was found of {low} to {high} characters"
     if formats:
@@ -70,7 +79,7 @@ def _constrained(draws: Draws, work: Work, shape: Shape, name: str, formats: lis
             if writers and (attempt < FORMAT_TRIES // 2 or not patterns):
                 made = _written(draws, writers[attempt % len(writers)](draws), formats, low, high)
             elif patterns:
-                made = patterns[attempt % len(patterns)].make(draws, low, high)
+                made = varied(patterns[attempt % len(patterns)], draws, low, high, attempt + attempts)
             else:
                 options = texts_for(name)
                 made = _fitted(draws, options[draws.below(len(options))], low, high)
