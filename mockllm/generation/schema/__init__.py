@@ -18,13 +18,27 @@ from mockllm.generation.schema.check import Checker
 from mockllm.generation.schema.graph import blame, refuse_loops, set_heights
 from mockllm.generation.schema.limits import UnmetError, Work
 from mockllm.generation.schema.node import INFINITE, Compiler
-from mockllm.generation.schema.shape import Shape, State, state_of
-from mockllm.generation.schema.write import Writer
+from mockllm.generation.schema.shape import State, state_of
+from mockllm.generation.schema.write import Kept, Writer
 
-__all__ = ["Compiled", "check", "compile", "generate", "to_json"]
+__all__ = ["ANY_OBJECT", "Compiled", "check", "compile", "generate", "to_json"]
 
 _FIRST_KEYS = [bytes([number]) * KEY_BYTES for number in range(4)]
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
+ANY_OBJECT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "title": {"type": "string"},
+        "summary": {"type": "string"},
+        "items": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 4},
+        "count": {"type": "integer"},
+        "done": {"type": "boolean"},
+    },
+    "required": ["title", "items"],
+}
+"""A schema for a reply that has to be some JSON object (`response_format: json_object`)."""
 
 
 class Compiled:
@@ -49,21 +63,21 @@ class Compiled:
             raise blame(root)
         self._root = root
         self._state: State = state_of(root)
-        self._shapes: dict[State, Shape | UnmetError] = {}
+        self._shapes: dict[State, Kept] = {}
         self._first = self._written(_FIRST_KEYS)
 
     def _written(self, keys: list[bytes]) -> Any:
         work = Work()
-        error = UnmetError("#", "no value was found that meets all its conditions")
+        refusal = "#", "no value was found that meets all its conditions"
         for key in keys:
             writer = Writer(Draws(key), work, self._shapes, self._strict)
             try:
                 value = writer.value(self._state)
                 if Checker(work).valid(self._root, value):
                     return value
-            except UnmetError as unmet:
-                error = unmet
-        raise error
+            except UnmetError as error:
+                refusal = error.path, error.reason
+        raise UnmetError(*refusal)
 
     def generate(self, key: bytes) -> Any:
         """A value that meets the schema, decided by the key.

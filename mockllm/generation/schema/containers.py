@@ -80,7 +80,11 @@ def _array_size(writer: Writer, shape: Shape, tuple_size: int, held: int) -> int
     if least > shape.max_items:
         raise UnmetError(shape.path, f'"contains" needs {least} items, {shape.max_items} are allowed')
     following = shape.item(max(least, tuple_size))
-    if writer.hurried or (following is not None and any(node.height >= INFINITE for node in following)):
+    if (
+        writer.hurried
+        or writer.optional is False
+        or (following is not None and any(node.height >= INFINITE for node in following))
+    ):
         return least
     if tuple_size:
         return min(max(least, tuple_size), shape.max_items)

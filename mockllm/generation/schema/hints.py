@@ -1,7 +1,8 @@
 """Plausible words and numbers by the name of a property.
 
 A name is cut into words (`start_date`, `startDate`, `START-DATE` alike); the last word that has an
-entry decides. The tables hold a few dozen entries: enough for a tool call to look like one.
+entry decides, but a `name` is the name of what the word before says (`branch_name`). The tables hold a
+few dozen entries: enough for a tool call to look like one.
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ def range_for(name: str) -> tuple[int, int]:
 
 def _keys(name: str) -> list[str]:
     found = []
-    for word in reversed(_WORD.findall(name[:80])):
+    words = [word for word in _WORD.findall(name[:80]) if len(word) < 30]
+    if len(words) > 1 and words[-1].lower() in ("name", "names"):
+        words[-2:] = [words[-1], words[-2]]
+    for word in reversed(words):
         lower = word.lower()
         found += [lower, _SAME.get(lower, lower)]
     return found

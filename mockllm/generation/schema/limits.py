@@ -34,7 +34,7 @@ MAX_CHECKS = 200_000
 MAX_TOTAL_CHARS = 1 << 20
 """Characters that the strings of one document may have together."""
 
-SOFT_DEPTH = 4
+SOFT_DEPTH = 5
 SOFT_STEPS = 300
 """Beyond either, only what is required is written, and the shallowest branch goes first."""
 

@@ -33,6 +33,8 @@ from mockllm.generation.schema.node import (
 from mockllm.generation.schema.shape import Alternative, Shape, State, chosen
 
 Taboo = set[Any] | None
+Kept = tuple[Shape | None, str, str, int]
+"""A merged state, or the path and reason of its refusal; and the checks that merging took."""
 
 
 class Writer:
@@ -45,12 +47,13 @@ class Writer:
         strict: Properties that the schema does not name are not invented.
     """
 
-    def __init__(self, draws: Draws, work: Work, shapes: dict[State, Shape | UnmetError], strict: bool) -> None:
+    def __init__(self, draws: Draws, work: Work, shapes: dict[State, Kept], strict: bool) -> None:
         self.draws = draws
         self.work = work
         self.strict = strict
         self.optional: bool | None = None  # all, none, or by draw
         self._shapes = shapes
+        self._used: dict[State, Kept] = {}
         self.turn = 0  # which try this is, to begin with another type each time
         self._nesting = 0
 
@@ -62,20 +65,35 @@ class Writer:
         )
 
     def shape(self, state: State) -> Shape:
-        """The merged state, out of the store where it was seen before."""
-        found = self._shapes.get(state)
-        if found is None:
-            try:
-                found = Shape(state, self.judge)
-            except ExhaustedError:
-                raise
-            except UnmetError as error:
-                found = error
-            if len(self._shapes) < KEPT_SHAPES:
-                self._shapes[state] = found
-        if isinstance(found, UnmetError):
-            raise found
-        return found
+        """The merged state, out of the store where it was seen before.
+
+        What merging cost is counted once for each document, stored or not: a document is the same
+        whichever came before it.
+        """
+        kept = self._used.get(state)
+        if kept is None:
+            kept = self._shapes.get(state)
+            if kept is None:
+                kept = self._merge(state)
+                if len(self._shapes) < KEPT_SHAPES:
+                    self._shapes[state] = kept
+            elif kept[3]:
+                self.work.check(kept[1], kept[3])
+            self._used[state] = kept
+        shape, path, reason, _ = kept
+        if shape is None:
+            raise UnmetError(path, reason)
+        return shape
+
+    def _merge(self, state: State) -> Kept:
+        before = self.work.checks
+        try:
+            shape = Shape(state, self.judge)
+        except ExhaustedError:
+            raise
+        except UnmetError as error:
+            return None, error.path, error.reason, self.work.checks - before
+        return shape, shape.path, "", self.work.checks - before
 
     @property
     def hurried(self) -> bool:
@@ -129,7 +147,7 @@ class Writer:
         order = alternatives[start:] + alternatives[:start]
         if self.hurried:
             order = sorted(order, key=_height)
-        first: UnmetError | None = None
+        refusal: tuple[str, str] | None = None
         for alternative in order:
             if _height(alternative) >= INFINITE:
                 continue
@@ -139,61 +157,58 @@ class Writer:
                 raise
             except UnmetError as error:
                 self.work.fail(path)
-                first = first or error
-        if first is None:
+                refusal = refusal or (error.path, error.reason)
+        if refusal is None:
             raise UnmetError(path, "none of its alternatives can be met")
         if len(alternatives) == 1 or group[0][1] not in ("anyOf", "oneOf"):
-            raise first
-        raise UnmetError(
-            group[1], f"none of its {len(alternatives)} alternatives can be met ({first.path}: {first.reason})"
-        )
+            raise UnmetError(*refusal)
+        where, reason = refusal
+        raise UnmetError(path, f"none of its {len(alternatives)} alternatives can be met ({where}: {reason})"[:500])
 
     def _tried(self, shape: Shape, state: State, name: str, taboo: Taboo) -> Any:
-        before = self.optional
+        before = self.optional, self.turn
         what = "meets all its conditions" if taboo is None else "differs from the others and meets all its conditions"
-        last = UnmetError(shape.path, f"no value was found that {what}")
+        refusal = shape.path, f"no value was found that {what}"
         for attempt in range(RETRIES if shape.checked else 2 * RETRIES):
             if attempt:
                 self.work.fail(shape.path)
             self.turn = attempt
-            self.optional = before if attempt > 2 or not attempt else attempt == 1
+            self.optional = before[0] if attempt > 2 or not attempt else attempt == 1
             try:
                 value = self._plain(shape, name, taboo)
             except ExhaustedError:
                 raise
             except UnmetError as error:
-                last = error
+                refusal = error.path, error.reason
                 continue
             finally:
-                self.optional = before
+                self.optional, self.turn = before
             if taboo is not None and equality_key(value) in taboo:
                 continue
             if not shape.checked or self.judge(state, value):
                 return value
-        raise last
+        raise UnmetError(*refusal)
 
     def _plain(self, shape: Shape, name: str, taboo: Taboo) -> Any:
         order = shape.order
-        if not order:
-            raise UnmetError(shape.path, "no type is left that meets all its conditions")
         if shape.samples and self.draws.below(2):
             return shape.samples[self.draws.below(len(shape.samples))]
         if len(order) > 1:
-            if self.hurried and not self.turn:
+            late = self.hurried if shape.typed else self._nesting > 3 * SOFT_DEPTH
+            if late and not self.turn:
                 order = sorted(order, key=lambda kind: kind in (OBJECT, ARRAY))
             elif shape.typed or self.turn:
                 start = self.draws.below(len(order)) if shape.typed else self.turn % len(order)
                 order = order[start:] + order[:start]
-        first: UnmetError | None = None
+        refusal: tuple[str, str] | None = None
         for kind in order:
             try:
                 return _WRITERS[kind](self, shape, name, taboo)
             except ExhaustedError:
                 raise
             except UnmetError as error:
-                first = first or error
-        assert first is not None
-        raise first
+                refusal = refusal or (error.path, error.reason)
+        raise UnmetError(*(refusal or (shape.path, "no type is left that meets all its conditions")))
 
 
 def _height(alternative: Alternative) -> int:
@@ -201,7 +216,7 @@ def _height(alternative: Alternative) -> int:
 
 
 _WRITERS: dict[int, Callable[[Writer, Shape, str, Taboo], Any]] = {
-    STRING: lambda w, s, n, t: scalars.text(w.draws, w.work, s, n, t),
+    STRING: lambda w, s, n, t: scalars.text(w.draws, w.work, s, n, t, w.turn),
     INTEGER: lambda w, s, n, t: scalars.integer(w.draws, s, n, t),
     FRACTION: lambda w, s, n, t: scalars.number(w.draws, s, n),
     OBJECT: lambda w, s, n, t: write_object(w, s),
