@@ -131,3 +131,16 @@ USUAL = st.recursive(
     max_leaves=8,
 ).map(_rooted)
 """Schemas without combinations."""
+
+# Formats that the library judges without further packages, and which it judges as we do.
+JUDGED = {"date", "email", "uuid", "ipv4", "ipv6"}
+
+
+def formats(schema: Any) -> set[str]:
+    """The formats named anywhere in the schema."""
+    if isinstance(schema, list):
+        return set().union(*map(formats, schema)) if schema else set()
+    if not isinstance(schema, dict):
+        return set()
+    named = {schema["format"]} if isinstance(schema.get("format"), str) else set()
+    return named.union(*map(formats, schema.values())) if schema else named

@@ -9,13 +9,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from jsonschema import Draft202012Validator
 
 from mockllm.generation.schema.check import Checker
+from mockllm.generation.schema.compiler import Compiler
 from mockllm.generation.schema.graph import refuse_loops
 from mockllm.generation.schema.limits import UnmetError, Work
-from mockllm.generation.schema.node import Compiler
-from tests.schemas import SCHEMAS, values
-
-# Formats that the library judges without further packages, and which it judges as we do.
-JUDGED = {"date", "email", "uuid", "ipv4", "ipv6"}
+from tests.schemas import JUDGED, SCHEMAS, formats, values
 
 
 def ours(schema: Any, value: Any) -> bool:
@@ -23,16 +20,6 @@ def ours(schema: Any, value: Any) -> bool:
     root = compiler.run()
     refuse_loops(compiler.nodes)
     return Checker(Work()).valid(root, value)
-
-
-def formats(schema: Any) -> set[str]:
-    """The formats named anywhere in the schema."""
-    if isinstance(schema, list):
-        return set().union(*map(formats, schema)) if schema else set()
-    if not isinstance(schema, dict):
-        return set()
-    named = {schema["format"]} if isinstance(schema.get("format"), str) else set()
-    return named.union(*map(formats, schema.values())) if schema else named
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))

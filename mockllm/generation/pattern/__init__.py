@@ -10,7 +10,8 @@ from mockllm.errors import RequestError
 from mockllm.generation.keyed import Draws
 from mockllm.generation.pattern.make import Writer, padded
 from mockllm.generation.pattern.match import Matcher
-from mockllm.generation.pattern.syntax import PatternError, TooCostlyError, parse, shown
+from mockllm.generation.pattern.syntax import parse, shown
+from mockllm.generation.pattern.tree import PatternError, TooCostlyError
 
 __all__ = ["MAX_TEXT_CHARS", "TRIES", "Pattern", "PatternError", "generate"]
 

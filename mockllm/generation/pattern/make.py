@@ -8,7 +8,7 @@ checked afterwards, and another draw follows.
 from __future__ import annotations
 
 from mockllm.generation.keyed import Draws
-from mockllm.generation.pattern.syntax import (
+from mockllm.generation.pattern.tree import (
     EMPTY,
     PADDING,
     UNBOUNDED,

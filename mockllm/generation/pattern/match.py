@@ -10,7 +10,7 @@ matching", PACT 2014 (MatchStar).
 
 from __future__ import annotations
 
-from mockllm.generation.pattern.syntax import (
+from mockllm.generation.pattern.tree import (
     Chars,
     Edge,
     Either,

@@ -15,9 +15,10 @@ from typing import Any
 from mockllm.errors import RequestError
 from mockllm.generation.keyed import KEY_BYTES, Draws
 from mockllm.generation.schema.check import Checker
+from mockllm.generation.schema.compiler import Compiler
 from mockllm.generation.schema.graph import blame, refuse_loops, set_heights
 from mockllm.generation.schema.limits import UnmetError, Work
-from mockllm.generation.schema.node import INFINITE, Compiler
+from mockllm.generation.schema.node import INFINITE
 from mockllm.generation.schema.shape import State, state_of
 from mockllm.generation.schema.write import Kept, Writer
 
@@ -108,9 +109,8 @@ def compile(schema: Any, *, param: str | None = None, strict: bool = False) -> C
         return Compiled(schema, strict)
     except UnmetError as error:
         tool = param is not None and param.startswith(("tools", "functions"))
-        where = error.path if len(error.path) <= 300 else error.path[:300] + "…"
         raise RequestError(
-            f"Invalid JSON schema at {where}: {error.reason}.",
+            f"Invalid JSON schema at {error.path}: {error.reason}.",
             param=param,
             code="invalid_function_parameters" if tool else None,
         ) from None

@@ -13,6 +13,12 @@ MAX_SCHEMA_NODES = 20_000
 MAX_ENUM_VALUES = 100_000
 """Values in `enum`, `const` and `examples`, nested ones counted; OpenAI allows 1,000."""
 
+MAX_PATTERNS_CHARS = 100_000
+"""Length of all regular expressions of one schema together (2 µs for each character)."""
+
+MAX_PATH_CHARS = 300
+"""Where a subschema stands is told up to this length: paths are kept for each of them."""
+
 MAX_SCHEMA_DEPTH = 100
 """Levels of subschemas within one another, and of nesting in literal values."""
 
