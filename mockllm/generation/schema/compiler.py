@@ -233,5 +233,5 @@ def _finish(node: Node) -> None:
         node.in_place += [having, child]
     node.complex = bool(
         node.one_of or node.not_ or node.if_else or node.dependents or node.uneval_props or node.uneval_items
-        or (node.contains and node.max_contains is not None)
+        or node.contains
     )  # fmt: skip

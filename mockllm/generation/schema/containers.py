@@ -39,26 +39,47 @@ def write_array(writer: Writer, shape: Shape, name: str) -> list[Any]:
     if low > high:
         limit = "the longest array that is made" if high == MAX_ITEMS else '"maxItems"'
         raise UnmetError(shape.path, f'"minItems" {low} is above {limit}, {high}')
-    holders = [
-        n.contains for n in shape.nodes if n.contains is not None for _ in range(min(n.min_contains, MAX_ITEMS + 1))
-    ]
+    holders: list[Node] = []
+    for node in shape.nodes:
+        if node.contains is not None:
+            holders += [node.contains] * min(node.min_contains, MAX_ITEMS + 1)
     tuple_size = max([len(node.prefix) for node in shape.nodes], default=0)
-    size = _array_size(writer, shape, tuple_size, len(holders))
+    if not holders:
+        return _items(writer, shape, name, _array_size(writer, shape, tuple_size), [], 0)
+    held = len(holders)
+    if held > high:
+        raise UnmetError(shape.path, f'"contains" needs {held} items, {high} are allowed')
+    refusal: tuple[str, str] | None = None
+    # Items that `contains` wants stand behind a tuple, or as late as may be, or in front.
+    for start in dict.fromkeys((min(tuple_size, high - held), max(low - held, 0), 0)):
+        try:
+            return _items(writer, shape, name, max(start + held, low), holders, start)
+        except ExhaustedError:
+            raise
+        except UnmetError as error:
+            refusal = refusal or (error.path, error.reason)
+    raise UnmetError(*(refusal or (shape.path, "no items were found")))
+
+
+def _items(writer: Writer, shape: Shape, name: str, size: int, holders: list[Node], start: int) -> list[Any]:
+    """`size` items, fewer where the schema allows no more; those from `start` on meet the holders."""
+    low = shape.min_items
     items: list[Any] = []
     taboo: set[Any] | None = set() if shape.unique else None
     for index in range(size):
         nodes = shape.item(index)
-        extra = _holder(holders, index - (size - len(holders)))
-        if nodes is None:
-            if index >= low and not extra:
+        extra = (holders[index - start],) if 0 <= index - start < len(holders) else ()
+        needed = index < low or index < start + len(holders)
+        if nodes is None and not extra:
+            if not needed:
                 break
             raise UnmetError(shape.path, f"it needs more than the {index} items that it allows")
         try:
-            item = writer.value(state_of(*nodes, *extra), name, taboo)
+            item = writer.value(state_of(*(nodes or ()), *extra), name, taboo)
         except ExhaustedError:
             raise
         except UnmetError:
-            if index >= low and not extra:
+            if not needed:
                 break
             raise
         items.append(item)
@@ -67,24 +88,11 @@ def write_array(writer: Writer, shape: Shape, name: str) -> list[Any]:
     return items
 
 
-def _holder(holders: list[Node], position: int) -> tuple[Node, ...]:
-    """The `contains` that an item is to meet: the last items are for them."""
-    return (holders[position],) if 0 <= position < len(holders) else ()
-
-
-def _array_size(writer: Writer, shape: Shape, tuple_size: int, held: int) -> int:
-    least = max(shape.min_items, held)
-    behind = shape.item(tuple_size)
-    if held and tuple_size + held <= shape.max_items and behind is not None:
-        least = max(least, tuple_size + held)  # the tuple's own items need not be what `contains` wants
-    if least > shape.max_items:
-        raise UnmetError(shape.path, f'"contains" needs {least} items, {shape.max_items} are allowed')
+def _array_size(writer: Writer, shape: Shape, tuple_size: int) -> int:
+    least = shape.min_items
     following = shape.item(max(least, tuple_size))
-    if (
-        writer.hurried
-        or writer.optional is False
-        or (following is not None and any(node.height >= INFINITE for node in following))
-    ):
+    endless = following is not None and any(node.height >= INFINITE for node in following)
+    if writer.hurried or writer.optional is False or endless:
         return least
     if tuple_size:
         return min(max(least, tuple_size), shape.max_items)

@@ -172,6 +172,14 @@ class Shape:
             self._require(node.not_)
         elif keywords == {"allOf"}:
             self._offer(node, "not allOf", [((), (branch,)) for branch in node.all_of])
+        elif keywords == {"if"} and node.if_else is not None:
+            condition, *arms = node.if_else
+            states = ((condition,), ()), ((), (condition,))
+            self._offer(
+                node,
+                "not if",
+                [(held, (*denied, arm)) for (held, denied), arm in zip(states, arms, strict=True) if arm is not None],
+            )
         elif keywords == {"anyOf"}:
             for branch in node.any_of:
                 self._forbid(branch)
