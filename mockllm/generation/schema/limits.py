@@ -7,10 +7,10 @@ them the schema is refused with a message that says so.
 
 from __future__ import annotations
 
-MAX_SCHEMA_NODES = 20_000
+MAX_SCHEMA_NODES = 10_000
 """Subschemas of one schema; OpenAI allows 5,000 properties."""
 
-MAX_ENUM_VALUES = 100_000
+MAX_ENUM_VALUES = 20_000
 """Values in `enum`, `const` and `examples`, nested ones counted; OpenAI allows 1,000."""
 
 MAX_PATTERNS_CHARS = 100_000
@@ -28,13 +28,13 @@ MAX_NESTING = 60
 MAX_CHECK_DEPTH = 150
 """The same for the check of a value; each step is one frame, two for a property."""
 
-MAX_STEPS = 20_000
+MAX_STEPS = 10_000
 """Values that may be written for one document (about 5 µs each)."""
 
-MAX_FAILURES = 1500
+MAX_FAILURES = 600
 """Values and branches that may fail for one document (about 100 µs each)."""
 
-MAX_CHECKS = 200_000
+MAX_CHECKS = 100_000
 """Subschemas that may be checked for one document (1 to 2 µs each); a pattern counts for more."""
 
 MAX_TOTAL_CHARS = 1 << 20
@@ -47,7 +47,7 @@ SOFT_STEPS = 300
 MAX_TEXT_CHARS = 65_536
 """Longest single string, as `generation.pattern` has it."""
 
-MAX_ITEMS = 10_000
+MAX_ITEMS = 5_000
 """Longest array and largest object that are ever made."""
 
 RETRIES = 12

@@ -18,6 +18,9 @@ from mockllm.generation.schema.shape import Shape
 HUMAN_SPAN = 1000
 """Between bounds farther apart than this, numbers stay near the nearer end of the usual range."""
 
+KEPT_SPANS = 64
+"""Names of properties for which a shape keeps what was worked out; one shape may serve many."""
+
 FAR = 10**18
 """Stands for "no bound", counted in steps from the other bound or from 0."""
 
@@ -140,7 +143,20 @@ def _limits(shape: Shape) -> tuple[Fraction | None, Fraction | None]:
 
 
 def _steps(shape: Shape, step: Fraction, name: str, scale: int = 1) -> tuple[int, int, int, int]:
-    """First and last multiple of `step` between the bounds, and the stretch to choose from."""
+    """First and last multiple of `step` between the bounds, and the stretch to choose from.
+
+    Kept with the shape: the fractions take ten times as long as the rest of a number.
+    """
+    key = name, step.numerator, step.denominator, scale
+    span = shape.spans.get(key)
+    if span is None:
+        span = _find_steps(shape, step, name, scale)
+        if len(shape.spans) < KEPT_SPANS:
+            shape.spans[key] = span
+    return span
+
+
+def _find_steps(shape: Shape, step: Fraction, name: str, scale: int) -> tuple[int, int, int, int]:
     low, high = _limits(shape)
     usual_low, usual_high = range_for(name)
     first = None if low is None else ceil(low / step)
@@ -174,15 +190,14 @@ def integer(draws: Draws, shape: Shape, name: str, taboo: set[Any] | None) -> in
     if shape.multiple is None and taboo is None and shape.low is None and shape.high is None:
         usual_low, usual_high = range_for(name)
         return usual_low + draws.below(usual_high - usual_low + 1)
-    step = shape.multiple or Fraction(1)
-    step = Fraction(step.numerator)  # the whole numbers among multiples of p/q are the multiples of p
-    first, last, low, high = _steps(shape, step, name)
+    step = shape.multiple.numerator if shape.multiple else 1  # whole multiples of p/q are the multiples of p
+    first, last, low, high = _steps(shape, Fraction(step), name)
     if taboo:
         high = min(last, max(high, low + 4 * len(taboo)))  # so that a long array of unique numbers stays quick
     start = low + draws.below(high - low + 1)
     value = start
     for _ in range(len(taboo) + MULTIPLE_TRIES if taboo is not None else MULTIPLE_TRIES):
-        made = int(value * step)
+        made = value * step
         if (taboo is None or (int, made) not in taboo) and _divides(shape, made):
             return made
         value = value + 1 if value < last else first

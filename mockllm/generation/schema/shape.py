@@ -72,6 +72,7 @@ class Shape:
         self.low_open = self.high_open = self.unique = self.typed = False
         self.required: dict[str, None] = {}
         self.names: dict[str, State] = {}
+        self.spans: dict[tuple[str, int, int, int], tuple[int, int, int, int]] = {}
         self.path = state[0][0].path if state[0] else "#"
         self._resolved = state[2]
         self._seen: set[int] = set()
