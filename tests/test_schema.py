@@ -166,6 +166,11 @@ HOSTILE: dict[str, Any] = {
     "deep allOf": nested(10_000, {}, lambda part: {"allOf": [part]}),
     "deep not": nested(10_000, {}, lambda part: {"not": part}),
     "deep items": nested(99, {}, lambda part: {"type": "array", "items": part, "minItems": 1}),
+    "deep const and loop": {
+        "const": nested(95, 1, lambda part: [part]),
+        "$ref": "#/$defs/a",
+        "$defs": {"a": {"items": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}]}}},
+    },
     "deep const": {"const": nested(10_000, 1, lambda part: [part])},
     "chain of references": {
         "$ref": "#/$defs/0",

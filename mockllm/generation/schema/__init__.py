@@ -78,6 +78,8 @@ class Compiled:
                     return value
             except UnmetError as error:
                 refusal = error.path, error.reason
+            except RecursionError:  # the limits leave room for 500 frames of the caller's
+                refusal = "#", "its values are nested too deep"
         raise UnmetError(*refusal)
 
     def generate(self, key: bytes) -> Any:

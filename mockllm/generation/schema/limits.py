@@ -25,8 +25,9 @@ MAX_SCHEMA_DEPTH = 100
 MAX_NESTING = 60
 """Steps into a value, branches and references counted: bounds the depth of the call stack."""
 
-MAX_CHECK_DEPTH = 150
-"""The same for the check of a value; each step is one frame, two for a property."""
+MAX_CHECK_DEPTH = 100
+"""The same for the check of a value, counted where several subschemas judge one value; a step is
+four to six frames of the call stack."""
 
 MAX_STEPS = 10_000
 """Values that may be written for one document (about 5 µs each)."""
