@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from hypothesis import strategies as st
@@ -144,3 +145,10 @@ def formats(schema: Any) -> set[str]:
         return set()
     named = {schema["format"]} if isinstance(schema.get("format"), str) else set()
     return named.union(*map(formats, schema.values())) if schema else named
+
+
+def agreed(schema: Any) -> bool:
+    """Whether the library judges all formats whose absence may matter: under `not`, say."""
+    text = json.dumps(schema)
+    plain = not any(f'"{word}":' in text for word in ("not", "oneOf", "if", "maxContains", "dependentSchemas"))
+    return plain or formats(schema) <= JUDGED

@@ -197,7 +197,9 @@ def _fill(
     if is_map and not declared and not writer.hurried and not writer.strict and writer.optional is None:
         target = max(target, 1 + writer.draws.below(3))
     misses = 0
-    while len(written) < min(target, shape.max_props) and misses < NAME_TRIES:
+    while len(written) < min(target, shape.max_props):
+        if misses >= (NAME_TRIES if len(written) < shape.min_props else 2):
+            break  # entries that need not be are not worth many tries
         new = _new_name(writer, shape, misses)
         if new is None or writer.strict:
             break
