@@ -102,7 +102,7 @@ class TestCompletions:
             assert top[token] == value == pytest.approx(min(value, 0))
             assert len(top) == max(1, count)
 
-    @pytest.mark.parametrize("prompt", ["Warsaw is", "Zażółć 水 \"gęślą\"\n", [72, 105], [[1]]])
+    @pytest.mark.parametrize("prompt", ["Warsaw is", 'Zażółć 水 "gęślą"\n', [72, 105], [[1]]])
     def test_echo_begins_with_the_prompt(self, prompt: Any) -> None:
         body = {"prompt": prompt, "max_tokens": 4, "echo": True, "logprobs": 2}
         choice = MOCK.whole(COMPLETIONS, **body)["choices"][0]
