@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from mockllm.app import App
@@ -20,10 +21,11 @@ TOKENIZER = BuiltinTokenizer()
 
 
 class Mock:
-    """An application with settings of its own."""
+    """An application with settings of its own; `hub_cache` is no setting, but where its tokenizers are."""
 
-    def __init__(self, **settings: Any) -> None:
-        self.app = App(Config(ttft_ms=100, itl_ms=10, **({"output_tokens": 12} | settings)), FakeClock())
+    def __init__(self, *, hub_cache: Path | None = None, **settings: Any) -> None:
+        config = Config(ttft_ms=100, itl_ms=10, **({"output_tokens": 12} | settings))
+        self.app = App(config, FakeClock(), hub_cache=hub_cache)
 
     def send(self, path: str, body: Json) -> tuple[int, bool, Timeline]:
         """Status, whether the reply is a stream, and its timeline."""
