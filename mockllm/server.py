@@ -62,13 +62,19 @@ class Server:
         sockets: Listening or bound stream sockets to serve on, in place of `host` and `port`; the
             server closes them.
         clock: The clock, `SystemClock` by default.
+        hub_cache: Folder of Hugging Face models, for `processor`; None for the usual place.
 
     Raises:
         ConfigError: The tokenizer, the TLS files or the file of keys cannot be used.
     """
 
     def __init__(
-        self, config: Config | None = None, *, sockets: Sequence[socket.socket] = (), clock: Clock | None = None
+        self,
+        config: Config | None = None,
+        *,
+        sockets: Sequence[socket.socket] = (),
+        clock: Clock | None = None,
+        hub_cache: Path | None = None,
     ) -> None:
         self.config = config if config is not None else Config()
         self._clock = clock if clock is not None else SystemClock()
@@ -82,7 +88,7 @@ class Server:
         self._tls = self._context is not None
         self._closing: asyncio.Future[None] | None = None
         self._hurry = asyncio.Event()
-        self._app = App(self.config, self._clock, api_keys=_keys_in_file(self.config.api_key_file))
+        self._app = App(self.config, self._clock, api_keys=_keys_in_file(self.config.api_key_file), hub_cache=hub_cache)
         self._ledger_file: LedgerFile | None = None
 
     # ---- where it is -------------------------------------------------------------------------

@@ -36,6 +36,9 @@ def read_config(
     return load(Config, flags=flags, environ=environ or {}, read_file=files(**{"mock.toml": toml or ""}))
 
 
+_OTHER_TEXTS = {"uds_mode": "0640", "tool_calls": "2-3", "reasoning_tokens": "low=5,default=7"}
+
+
 def other_value(option: Option) -> Any:
     """A value that is allowed and is not the default."""
     if option.kind == "switch":
@@ -48,7 +51,7 @@ def other_value(option: Option) -> Any:
     if value_type is float:
         return (option.default or 0.0) + 0.25
     if value_type is str:
-        return {"uds_mode": "0640"}.get(option.name, "Other-Text")
+        return _OTHER_TEXTS.get(option.name, "Other-Text")
     return next(choice for choice in get_args(value_type) if choice != option.default)
 
 

@@ -52,7 +52,7 @@ def test_messages_count_as_the_sum_of_their_texts() -> None:
     reply = ask_tokenize(
         messages=[
             {"role": "system", "content": "be"},
-            {"role": "user", "content": [{"type": "text", "text": "gin"}, {"type": "image_url", "image_url": {}}]},
+            {"role": "user", "content": [{"type": "text", "text": "gin"}, {"type": "image_url", "image_url": "x"}]},
             {"role": "assistant", "content": None, "tool_calls": [{"id": "x"}]},
         ],
         add_generation_prompt=True,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -19,19 +20,16 @@ from mockllm.app.lifecycle import Lifecycle
 from mockllm.app.replies import Replies
 from mockllm.app.responses import ResponsesRoutes
 from mockllm.app.router import Route, Router
+from mockllm.app.setup import make_planner, make_tokenizer
 from mockllm.clock import Clock
 from mockllm.config import Config
-from mockllm.dialects.chat import Chat
+from mockllm.dialects.chat import REASONING_FIELDS, Chat
 from mockllm.dialects.completions import Completions
 from mockllm.dialects.models import Models
 from mockllm.dialects.tokenizer import detokenize, tokenize
 from mockllm.errors import RequestError
 from mockllm.exchange import End, Exchange, Reply, Request
-from mockllm.generation.content import TextSource
 from mockllm.generation.ids import Ids
-from mockllm.generation.latency import Latency
-from mockllm.generation.planner import Planner
-from mockllm.generation.tokens import BuiltinTokenizer
 from mockllm.truth import AccessLog, Truth
 from mockllm.version import VERSION
 
@@ -50,6 +48,7 @@ class App:
         observers: Get every exchange that has ended.
         api_keys: The keys of `config.api_key_file`, whose reading is the caller's.
         ids: Makes ids, for those who want them to repeat.
+        hub_cache: Where `--processor` finds models by name; None for the usual place.
 
     Raises:
         ConfigError: The tokenizer cannot be used.
@@ -62,6 +61,7 @@ class App:
         observers: Sequence[Observer] = (),
         api_keys: Sequence[str] = (),
         ids: Ids | None = None,
+        hub_cache: Path | None = None,
     ) -> None:
         self._clock = clock
         self.truth = Truth(
@@ -78,24 +78,7 @@ class App:
         self._seq = 0
         self._ids = ids if ids is not None else Ids()
         self._replies = Replies(config.cors)
-        self.tokenizer = BuiltinTokenizer()
-        planner = Planner(
-            self.tokenizer,
-            TextSource(self.tokenizer),
-            Latency(
-                config.ttft_ms / 1e3,
-                config.ttft_ms_std / 1e3,
-                config.itl_ms / 1e3,
-                config.itl_ms_std / 1e3,
-                config.request_latency,
-                config.request_latency_std,
-            ),
-            seed=config.seed,
-            output_tokens=config.output_tokens,
-            output_tokens_std=config.output_tokens_std,
-            max_model_len=config.max_model_len,
-            new_id=self._ids,
-        )
+        self.tokenizer, text = make_tokenizer(config, hub_cache)
         self._models = Models(
             config.served_model_name or (config.model,),
             int(clock.wall()),
@@ -105,7 +88,7 @@ class App:
         keys = (*config.api_key, *api_keys)
         self._keys = Keys(keys) if keys else None
         self._generator = Generator(
-            planner,
+            make_planner(config, self.tokenizer, text, self._ids),
             self._models,
             self._replies,
             self._ids,
@@ -170,7 +153,7 @@ class App:
     def _add_routes(self, config: Config) -> None:
         add = self._router.add
         generate = self._generator.handler
-        chat = Chat(role_chunk=config.role_chunk)
+        chat = Chat(config.role_chunk, REASONING_FIELDS[config.reasoning_field])
         add(Route("/", {"GET": self._index}, open=True))
         add(Route("/health", {"GET": self._health}, open=True))
         add(Route("/v1/models", {"GET": self._list_models}), api=True)

@@ -17,6 +17,7 @@ from pathlib import Path
 from mockllm.binding import inherited
 from mockllm.cli.status import show_status
 from mockllm.config import Config
+from mockllm.generation.huggingface import cache_folder
 from mockllm.server import Server
 from mockllm.truth import describe
 from mockllm.version import VERSION
@@ -77,7 +78,7 @@ async def _serve(config: Config) -> int:
     signals = _Signals()
     signals.install()
     try:
-        server = Server(config, sockets=_activated(os.environ))
+        server = Server(config, sockets=_activated(os.environ), hub_cache=cache_folder(os.environ, Path.home()))
     except OSError as error:
         print(f"mockllm: {_cannot_listen(config, error)}", file=sys.stderr)
         return FAILED

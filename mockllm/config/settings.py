@@ -13,6 +13,8 @@ from msgspec import Meta
 from mockllm.config.option import setting
 from mockllm.config.values import Settings
 
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "default")
+
 _INT64 = {"ge": -(2**63), "le": 2**63 - 1}
 
 SERVER = "Server"
@@ -198,6 +200,47 @@ class Config(Settings, frozen=True, kw_only=True):
     output_tokens_std: Annotated[
         float, setting("Standard deviation of the number of tokens.", group=ANSWER, ge=0, guidellm=True)
     ] = 0.0
+    reasoning_tokens: Annotated[
+        str,
+        setting(
+            "Tokens of reasoning for each reasoning_effort, `default` where a request names none; "
+            "those left out keep their number, and `max` is as xhigh.",
+            group=ANSWER,
+            metavar="EFFORT=N,...",
+            allowed=f"EFFORT=N,EFFORT=N, each EFFORT one of {', '.join(_EFFORTS)}, each N from 0 to 999999",
+            pattern="^{0}(,{0})*$".format(f"({'|'.join(_EFFORTS)})=[0-9]{{1,6}}"),
+        ),
+    ] = "minimal=16,low=32,medium=128,high=512,xhigh=1024"
+    reasoning_field: Annotated[
+        Literal["reasoning_content", "reasoning", "both"],
+        setting("Chat's field for reasoning text, in messages and deltas.", group=ANSWER),
+    ] = "reasoning_content"
+    tool_call_probability: Annotated[
+        float,
+        setting("How often a reply calls a tool where tool_choice is auto, 0 to 1.", group=ANSWER, ge=0, le=1),
+    ] = 0.0
+    tool_calls: Annotated[
+        str,
+        setting(
+            "Tool calls in a reply that makes any: a number, or a range such as 1-3.",
+            group=ANSWER,
+            metavar="N|N-M",
+            allowed="a number from 1 to 999, or a range of two such as 1-3",
+            pattern=r"^[1-9][0-9]{0,2}(-[1-9][0-9]{0,2})?$",
+        ),
+    ] = "1"
+    refusal_probability: Annotated[
+        float, setting("How often a reply is a refusal, 0 to 1.", group=ANSWER, ge=0, le=1)
+    ] = 0.0
+    content_filter_probability: Annotated[
+        float,
+        setting("How often a reply is cut off by a content filter, 0 to 1.", group=ANSWER, ge=0, le=1),
+    ] = 0.0
+    image_tokens: Annotated[int, setting("Tokens that an image in a prompt counts.", group=ANSWER, ge=0)] = 765
+    audio_tokens: Annotated[int, setting("Tokens that an audio recording in a prompt counts.", group=ANSWER, ge=0)] = (
+        100
+    )
+    file_tokens: Annotated[int, setting("Tokens that a file in a prompt counts.", group=ANSWER, ge=0)] = 1000
     max_model_len: Annotated[int, setting("Longest prompt and reply together, in tokens.", group=ANSWER, ge=1)] = 131072
     seed: Annotated[
         int, setting("The same seed and request give the same answer, in any process.", group=ANSWER, **_INT64)

@@ -74,7 +74,9 @@ class Audio:
             (Message(f"{self._task}:{digest}", _text(fields, "prompt", "")),),
             extra_tokens=-(-len(file.body) // BYTES_PER_TOKEN),
         )
-        request = GenerationRequest(model, (prompt,), stream=stream, prompt_param="file", seed=_seed(fields))
+        request = GenerationRequest(
+            model, (prompt,), stream=stream, prompt_param="file", seed=_seed(fields), reasoning_effort="none"
+        )
         language = "english" if self._task == "translate" else _text(fields, "language", "english")
         return AudioRequest(format, language, len(file.body)), request
 

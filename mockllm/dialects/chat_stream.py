@@ -1,61 +1,40 @@
 """Chat Completions chunks.
 
-Source: https://platform.openai.com/docs/api-reference/chat-streaming; vLLM's
-`entrypoints/openai` for `continuous_usage_stats` and `reasoning_content`.
+Source: https://platform.openai.com/docs/api-reference/chat-streaming; vLLM's and DeepSeek's
+`reasoning_content`, which newer versions of vLLM call `reasoning`.
 """
 
 from __future__ import annotations
 
+from mockllm.dialects.chunks import ChunkWriter
 from mockllm.dialects.dialect import Context
 from mockllm.dialects.jsontext import quoted
-from mockllm.dialects.usage import usage_json
+from mockllm.dialects.logprobs import chat_logprobs
 from mockllm.generation.plan import Choice, Segment
 
-DONE = b"data: [DONE]\n\n"
-FINGERPRINT = "fp_mockllm"
 
-
-class ChatWriter:
+class ChatWriter(ChunkWriter):
     """Writes a plan as chat chunks.
 
     Args:
         context: The answer.
         role_chunk: A chunk of its own announces the role, with the first token; else the role
             stands nowhere (`none`) or went out with the head (`at-head`).
-        reasoning_fields: Delta keys that carry reasoning text.
+        reasoning_fields: Delta keys that carry reasoning text; with none it is kept to itself.
     """
 
     def __init__(self, context: Context, role_chunk: bool, reasoning_fields: tuple[str, ...]) -> None:
-        request = context.request
-        self._head = (
-            b'data: {"id":"%b","object":"chat.completion.chunk","created":%d,"model":%b,'
-            b'"system_fingerprint":"%b","choices":['
-        ) % (context.id.encode(), context.created, quoted(request.model), FINGERPRINT.encode())
-        self._context = context
+        super().__init__(context, "chat.completion.chunk", b'"delta":{}')
         self._role_chunk = role_chunk
         self._reasoning_fields = reasoning_fields
-        self._continuous = request.continuous_usage
-        self._tail = b'],"usage":null}\n\n' if request.include_usage else b"]}\n\n"
+        self._legacy = context.request.tool_choice.legacy
+        self._top = context.request.logprobs or 0
         self._tool_index: dict[int, int] = {}
-
-    def _event(self, index: int, delta: bytes, tokens: int, finish: bytes = b"null") -> bytes:
-        return b'%b{"index":%d,"delta":{%b},"logprobs":null,"finish_reason":%b}%b' % (
-            self._head,
-            index,
-            delta,
-            finish,
-            self._close_event(tokens),
-        )
-
-    def _close_event(self, tokens: int) -> bytes:
-        if not self._continuous:
-            return self._tail
-        return b'],"usage":' + usage_json(self._context.plan.prompt_tokens, tokens) + b"}\n\n"
 
     def role(self, choice: Choice) -> bytes:
         """The chunk that announces the role."""
         content = b"null" if choice.segments and choice.segments[0].kind == "tool" else b'""'
-        return self._event(choice.index, b'"role":"assistant","content":' + content, 0)
+        return self.chunk(choice.index, b'"delta":{"role":"assistant","content":%b}' % content, 0)
 
     def open(self, choice: Choice) -> list[bytes]:
         return [self.role(choice)] if self._role_chunk else []
@@ -64,53 +43,61 @@ class ChatWriter:
         call = segment.call
         if call is None:
             return []
-        number = self._tool_index.get(choice.index, -1) + 1
-        self._tool_index[choice.index] = number
-        delta = b'"tool_calls":[{"index":%d,"id":%b,"type":"function","function":{"name":%b,"arguments":""}}]' % (
-            number,
-            quoted(call.id),
-            quoted(call.name),
-        )
-        return [self._event(choice.index, delta, 1)]
+        name = quoted(call.name)
+        if self._legacy:
+            delta = b'"function_call":{"name":%b,"arguments":""}' % name
+        else:
+            number = self._tool_index.get(choice.index, -1) + 1
+            self._tool_index[choice.index] = number
+            what = (
+                b'"custom","custom":{"name":%b,"input":""}'
+                if call.kind == "custom"
+                else b'"function","function":{"name":%b,"arguments":""}'
+            )
+            delta = b'"tool_calls":[{"index":%d,"id":%b,"type":%b}]' % (number, quoted(call.id), what % name)
+        before = 0
+        for other in choice.segments:
+            if other is segment:
+                break
+            before += other.steps
+        return [self.chunk(choice.index, b'"delta":{%b}' % delta, before + 1)]
 
     def tokens(self, choice: Choice, segment: Segment, first: int, upto: int, before: int) -> list[bytes]:
-        opening, closing = self._around(choice, segment)
-        pieces = segment.pieces
-        if upto - first != len(pieces):
-            pieces = pieces[first:upto]
-        prefix = b'%b{"index":%d,"delta":{%b' % (self._head, choice.index, opening)
-        suffix = closing + b'},"logprobs":null,"finish_reason":null}'
-        if self._continuous:
-            return [
-                prefix + piece + suffix + self._close_event(before + number)
-                for number, piece in enumerate(pieces, 1)
-                if piece
-            ]
-        suffix += self._tail
-        return [prefix + piece + suffix for piece in pieces if piece]
+        if segment.kind == "reasoning" and not self._reasoning_fields:
+            return []
+        if segment.kind == "reasoning" and len(self._reasoning_fields) > 1:
+            return self._doubled(choice, segment, first, upto, before)
+        return super().tokens(choice, segment, first, upto, before)
+
+    def _doubled(self, choice: Choice, segment: Segment, first: int, upto: int, before: int) -> list[bytes]:
+        """Reasoning under several keys at once."""
+        keys = [b'"%b":"' % field.encode() for field in self._reasoning_fields]
+        return [
+            self.chunk(choice.index, b'"delta":{%b}' % b",".join([key + piece + b'"' for key in keys]), before + number)
+            for number, piece in enumerate(segment.pieces[first:upto], 1)
+            if piece
+        ]
 
     def _around(self, choice: Choice, segment: Segment) -> tuple[bytes, bytes]:
-        """What stands before and after a piece inside the delta."""
         if segment.kind == "text":
-            return b'"content":"', b'"'
-        if segment.kind == "tool":
-            number = self._tool_index[choice.index]
-            return b'"tool_calls":[{"index":%d,"function":{"arguments":"' % number, b'"}}]'
+            return b'"delta":{"content":"', b'"}'
         if segment.kind == "refusal":
-            return b'"refusal":"', b'"'
-        return b'"' + self._reasoning_fields[0].encode() + b'":"', b'"'
+            return b'"delta":{"refusal":"', b'"}'
+        if segment.call is None:
+            return b'"delta":{"%b":"' % self._reasoning_fields[0].encode(), b'"}'
+        if self._legacy:
+            return b'"delta":{"function_call":{"arguments":"', b'"}}'
+        key = b'custom":{"input' if segment.call.kind == "custom" else b'function":{"arguments'
+        return b'"delta":{"tool_calls":[{"index":%d,"%b":"' % (self._tool_index[choice.index], key), b'"}}]}'
 
-    def end(self, choice: Choice, segment: Segment) -> list[bytes]:
-        return []
+    def _logprobs(self, choice: Choice, segment: Segment, piece: bytes, position: int) -> bytes:
+        if choice.scores is None or segment.kind not in ("text", "refusal"):
+            return b"null"
+        return scored(segment.kind, chat_logprobs(choice.scores, (piece,), position, self._top))
 
-    def close(self, choice: Choice) -> list[bytes]:
-        return [self._event(choice.index, b"", choice.tokens, b'"' + choice.finish_reason.encode() + b'"')]
 
-    def finish(self) -> list[bytes]:
-        if not self._context.request.include_usage:
-            return [DONE]
-        plan = self._context.plan
-        usage = usage_json(
-            plan.prompt_tokens, plan.completion_tokens, cached=plan.cached_tokens, reasoning=plan.reasoning_tokens
-        )
-        return [self._head + b'],"usage":' + usage + b"}\n\n", DONE]
+def scored(kind: str, entries: bytes) -> bytes:
+    """A choice's `logprobs`, out of the entries of its text or its refusal."""
+    if kind == "refusal":
+        return b'{"content":null,"refusal":[%b]}' % entries
+    return b'{"content":[%b],"refusal":null}' % entries

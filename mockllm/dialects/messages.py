@@ -1,32 +1,72 @@
-"""Messages as the chat and responses APIs write them, and the text in them.
+"""Messages as the chat and tokenizer endpoints take them: their text, and what in them is no text.
+
+Images, recordings and files are checked for their shape and counted; nothing is ever fetched or
+decoded.
 
 Source: https://platform.openai.com/docs/api-reference/chat/create#chat-create-messages; plain
-strings among the parts are vLLM's.
+strings among the parts, `image_url` as a string, `audio_url` and `video_url` are vLLM's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any, Literal
 
 from msgspec import Struct
 
-from mockllm.generation.plan import Message, Prompt
+from mockllm.generation.plan import Media, Message, Prompt
+
+MediaKind = Literal["image", "audio", "file"]
 
 _TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 
+# By the type of a part: what it is, the field with its source, and the keys one of which has to be there.
+_MEDIA: dict[str, tuple[MediaKind, str, tuple[str, ...]]] = {
+    "image_url": ("image", "image_url", ("url",)),
+    "video_url": ("image", "video_url", ("url",)),
+    "audio_url": ("audio", "audio_url", ("url",)),
+    "input_audio": ("audio", "input_audio", ("data",)),
+    "file": ("file", "file", ("file_id", "file_data")),
+    "input_image": ("image", "image_url", ("url",)),
+}
+
 
 class ContentPart(Struct):
-    """One part of a message; of parts that are no text (images, audio, files) just the type is kept."""
+    """One part of a message. Parts of types that are not known are accepted and count nothing."""
 
     type: str = "text"
     text: str | None = None
     refusal: str | None = None
+    image_url: str | dict[str, Any] | None = None
+    video_url: str | dict[str, Any] | None = None
+    audio_url: str | dict[str, Any] | None = None
+    input_audio: dict[str, Any] | None = None
+    file: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.text is None and self.type in _TEXT_TYPES:
             raise ValueError(f"a part of type `{self.type}` needs `text`")
         if self.refusal is None and self.type == "refusal":
             raise ValueError("a part of type `refusal` needs `refusal`")
+        self.media()
+
+    def media(self) -> Media | None:
+        """The image, recording or file that the part is.
+
+        Raises:
+            ValueError: It lacks its source.
+        """
+        known = _MEDIA.get(self.type)
+        if known is None:
+            return None
+        kind, field, keys = known
+        source = getattr(self, field)
+        if isinstance(source, dict):
+            source = next((source[key] for key in keys if isinstance(source.get(key), str)), None)
+        if not isinstance(source, str):
+            raise ValueError(f"a part of type `{self.type}` needs `{field}` with {' or '.join(keys)}")
+        return Media(kind, blake2b(source.encode(), digest_size=16).digest())
 
 
 Content = str | list[str | ContentPart] | None
@@ -49,7 +89,14 @@ def content_text(content: str | Sequence[str | ContentPart] | None) -> str:
 
 def prompt_of(messages: Iterable[ChatMessage]) -> Prompt:
     """The messages in no dialect."""
-    return Prompt(tuple([Message(message.role, content_text(message.content)) for message in messages]))
+    media: list[Media] = []
+    turns: list[Message] = []
+    for message in messages:
+        content = message.content
+        turns.append(Message(message.role, content_text(content)))
+        if isinstance(content, list):
+            media += [found for part in content if isinstance(part, ContentPart) and (found := part.media())]
+    return Prompt(tuple(turns), media=tuple(media))
 
 
 def _part_text(part: ContentPart) -> str:

@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 from msgspec import Raw, Struct
 
+from mockllm.generation.logprobs import Scores
+
 SegmentKind = Literal["reasoning", "text", "refusal", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "function_call"]
 
@@ -23,45 +25,72 @@ class Message(Struct, frozen=True, gc=False):
     text: str
 
 
+class Media(Struct, frozen=True, gc=False):
+    """A part of a prompt that is no text. It is never fetched, decoded or looked into.
+
+    `digest` tells one image, recording or file from another: of its address, data or id.
+    """
+
+    kind: Literal["image", "audio", "file"]
+    digest: bytes = b""
+
+
 class Prompt(Struct, frozen=True, gc=False):
     """One prompt: messages, or plain text (a single message of role ""), or token ids.
 
-    `extra_tokens` counts what is no text: images, audio, files.
+    `media` is what is no text, of all messages in order; `suffix` the text that follows the reply
+    (completions), which a model reads as well. `extra_tokens` counts what is neither.
     """
 
     messages: tuple[Message, ...] = ()
     token_ids: tuple[int, ...] | None = None
+    media: tuple[Media, ...] = ()
+    suffix: str = ""
     extra_tokens: int = 0
 
 
 class Tool(Struct, frozen=True):
-    """A tool the model may call. `parameters` is its JSON schema, None for none given."""
+    """A tool the model may call.
+
+    Attributes:
+        parameters: Its JSON schema, None for none given.
+        pattern: What the input of a custom tool matches, as a regular expression; "" for any text.
+        param: The request field that holds the schema or the pattern, for errors.
+    """
 
     name: str
     parameters: dict[str, Any] | bool | None = None
     kind: Literal["function", "custom"] = "function"
     strict: bool = False
+    pattern: str = ""
+    param: str = "tools"
 
 
 class ToolChoice(Struct, frozen=True):
     """Which tools are to be called: `names` narrows them (one name, or `allowed_tools`).
 
-    `named` is true where the request forces one tool by name (its finish reason is `stop`).
+    `named` is true where the request forces one tool by name (its finish reason is `stop`), `legacy`
+    where the call is a `function_call`: one call, without an id, whose finish reason says so.
     """
 
     mode: Literal["none", "auto", "required"] = "auto"
     names: tuple[str, ...] = ()
     named: bool = False
+    legacy: bool = False
 
 
 class OutputFormat(Struct, frozen=True):
-    """What the text has to be. `schema` for `json_schema`, `choices` for `choice`, `pattern` for `regex`."""
+    """What the text has to be. `schema` for `json_schema`, `choices` for `choice`, `pattern` for `regex`.
+
+    `param` is the request field that says so, for errors.
+    """
 
     kind: Literal["text", "json_object", "json_schema", "choice", "regex"] = "text"
     schema: dict[str, Any] | bool | None = None
     choices: tuple[str, ...] = ()
     pattern: str = ""
     strict: bool = False
+    param: str = "response_format"
 
 
 class GenerationRequest(Struct):
@@ -72,10 +101,16 @@ class GenerationRequest(Struct):
         limit_tokens: Longest reply allowed, ≥ 0; None for no limit. `limit_param` names the field it came from,
             `prompt_param` the prompt's.
         exact: The reply has exactly `limit_tokens` tokens (`ignore_eos`).
-        stop: Sequences before which the text is cut.
+        best_of: How many replies are made, of which `n` are given; it changes nothing here, since all are as good.
+        stop, stop_token_ids: Sequences before which the text is cut, and tokens that end it; neither is looked for
+            in the first `min_tokens` tokens.
+        include_stop: The text is cut behind them instead.
         logprobs: None for none; else how many alternatives a token has (0 for just its own).
+        prompt_logprobs: The same for the prompt's tokens (vLLM).
         echo: The reply begins with the prompt (completions).
         seed: The request's own, which takes the place of the server's.
+        prediction: The text that the client expects (`prediction`).
+        ending: Ends the reply in this way, whatever the probabilities say.
         overrides: The body key `mockllm`, undecoded.
     """
 
@@ -96,13 +131,15 @@ class GenerationRequest(Struct):
     include_stop: bool = False
     seed: int | None = None
     logprobs: int | None = None
+    prompt_logprobs: int | None = None
     echo: bool = False
-    suffix: str = ""
     tools: tuple[Tool, ...] = ()
     tool_choice: ToolChoice = ToolChoice()
     parallel_tool_calls: bool = True
     format: OutputFormat = OutputFormat()
     reasoning_effort: str | None = None
+    prediction: str | None = None
+    ending: Literal["refusal", "content_filter"] | None = None
     overrides: Raw | None = None
 
 
@@ -134,14 +171,30 @@ class Segment(Struct, frozen=True, gc=False):
         return len(self.pieces) + (self.call is not None)
 
 
+class PromptTokens(Struct, frozen=True, gc=False):
+    """A prompt's tokens.
+
+    Attributes:
+        pieces: Their texts, as those of a `Segment`.
+        ids: Their ids; parallel to `pieces`.
+        scores: Their logprobs, where they were asked for; the first token has none.
+    """
+
+    pieces: list[bytes]
+    ids: list[int]
+    scores: Scores | None = None
+
+
 class Choice(Struct, frozen=True, gc=False):
     """One reply: its segments one after the other.
 
     Attributes:
         index: Its index among all choices of the request.
         tokens: Completion tokens, as `usage` counts them: the steps of its segments.
-        key: Key of its text, for what else is derived from it (logprobs).
+        key: Key of its text, for what else is derived from it.
         stop_reason: vLLM's: the stop string or token id that ended it.
+        scores: The logprobs of its visible text, where they were asked for.
+        prompt: Its prompt's tokens, where they are to be shown.
     """
 
     index: int
@@ -151,6 +204,8 @@ class Choice(Struct, frozen=True, gc=False):
     key: bytes
     reasoning_tokens: int = 0
     stop_reason: str | int | None = None
+    scores: Scores | None = None
+    prompt: PromptTokens | None = None
 
 
 class Plan(Struct, gc=False):
@@ -158,7 +213,8 @@ class Plan(Struct, gc=False):
 
     All choices advance together, a token each a step, as a server decodes a batch: step k sends
     token k of every choice that has one. `offset_s` and `after_s` are those of `Timeline`;
-    `whole_s`, where set, is when a whole reply is due in place of its last token.
+    `whole_s`, where set, is when a whole reply is due in place of its last token. `accepted_tokens`
+    and `rejected_tokens` divide the client's prediction.
     """
 
     choices: tuple[Choice, ...]
@@ -168,6 +224,9 @@ class Plan(Struct, gc=False):
     after_s: Sequence[float]
     whole_s: float | None = None
     cached_tokens: int = 0
+    prompt_audio_tokens: int = 0
+    accepted_tokens: int = 0
+    rejected_tokens: int = 0
 
     @property
     def end_s(self) -> float:

@@ -7,26 +7,37 @@ that a body sent for ever still draws a distribution.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from mockllm.errors import RequestError
+from mockllm.generation.calls import Calls
+from mockllm.generation.composer import Composer, Habits
 from mockllm.generation.content import TextSource
-from mockllm.generation.keyed import derive, make_key, normals
+from mockllm.generation.keyed import derive, make_key
 from mockllm.generation.latency import Latency
+from mockllm.generation.logprobs import Scores, Vocabulary
 from mockllm.generation.occurrence import Occurrences
-from mockllm.generation.plan import Choice, FinishReason, GenerationRequest, Plan, Prompt, Segment, Tool, ToolCall
+from mockllm.generation.pieces import pieces_of
+from mockllm.generation.plan import Choice, GenerationRequest, Plan, Prompt, PromptTokens
+from mockllm.generation.structured import Schemas
 from mockllm.generation.tokens import Tokenizer
 
 _ROLE_END = "\x1f"
 _MESSAGE_END = "\x1e"
 
+NO_MEDIA_TOKENS: Mapping[str, int] = {"image": 0, "audio": 0, "file": 0}
+
 
 def prompt_content(prompt: Prompt) -> bytes:
     """What a prompt says, as bytes to key by; equal in every dialect for equal messages."""
     if prompt.token_ids is not None:
-        return b"ids:" + b",".join([b"%d" % token for token in prompt.token_ids])
-    text = _MESSAGE_END.join([message.role + _ROLE_END + message.text for message in prompt.messages])
-    return text.encode("utf-8", "surrogatepass")
+        content = b"ids:" + b",".join([b"%d" % token for token in prompt.token_ids])
+    else:
+        text = _MESSAGE_END.join([message.role + _ROLE_END + message.text for message in prompt.messages])
+        content = text.encode("utf-8", "surrogatepass")
+    if prompt.media:
+        content += b"\x1d" + b"".join([media.kind.encode() + media.digest for media in prompt.media])
+    return content + b"\x1c" + prompt.suffix.encode("utf-8", "surrogatepass") if prompt.suffix else content
 
 
 class Planner:
@@ -37,9 +48,10 @@ class Planner:
         text: Makes free text.
         latency: Draws timings.
         seed: The server's seed, where a request has none.
-        output_tokens, output_tokens_std: Length of free text, mean and standard deviation.
         max_model_len: Longest prompt and reply together, in tokens.
         new_id: Makes a unique id out of a prefix such as `call_`.
+        habits: How the model that is mocked tends to answer.
+        media_tokens: What an image, a recording and a file count in a prompt.
     """
 
     def __init__(
@@ -49,19 +61,28 @@ class Planner:
         latency: Latency,
         *,
         seed: int,
-        output_tokens: float,
-        output_tokens_std: float,
         max_model_len: int,
         new_id: Callable[[str], str],
+        habits: Habits,
+        media_tokens: Mapping[str, int] = NO_MEDIA_TOKENS,
     ) -> None:
+        schemas = Schemas()
+        self._tokenizer = tokenizer
         self._count = tokenizer.count
-        self._text = text
         self._latency = latency
         self._seed = seed
-        self._output_tokens = output_tokens
-        self._output_tokens_std = output_tokens_std
         self._max_model_len = max_model_len
-        self._new_id = new_id
+        self._media_tokens = media_tokens
+        self._vocabulary = Vocabulary(text.vocabulary, tokenizer.encode)
+        self._calls = Calls(
+            tokenizer,
+            schemas,
+            new_id,
+            probability=habits.call_probability,
+            fewest=habits.fewest_calls,
+            most=habits.most_calls,
+        )
+        self._composer = Composer(tokenizer, text, self._calls, schemas, self._vocabulary, habits)
         self._occurrences = Occurrences()
 
     def plan(self, request: GenerationRequest, occurrence_key: bytes | None = None) -> Plan:
@@ -72,19 +93,23 @@ class Planner:
             occurrence_key: Takes the place of the occurrence in the key of the timing.
 
         Raises:
-            RequestError: The limit is out of range, or prompt and limit exceed the context.
+            RequestError: The limit is out of range, prompt and limit exceed the context, or a
+                schema or pattern cannot be met.
         """
         seed = self._seed if request.seed is None else request.seed
         counts = [self.prompt_tokens(prompt) for prompt in request.prompts]
         room = self._room(request, max(counts))
+        if request.tools:
+            self._calls.check(request.tools)
         choices: list[Choice] = []
         first_key = b""
         for prompt in request.prompts:
             key = make_key(seed, prompt_content(prompt))
             first_key = first_key or key
+            shown = self._shown(request, prompt, key)
             for repeat in range(request.n):
                 own = derive(key, b"choice:%d" % repeat) if repeat else key
-                choices.append(self._choice(request, own, len(choices), room))
+                choices.append(self._composer.choice(request, prompt, shown, own, len(choices), room))
         steps = max([1, *[choice.tokens for choice in choices]])
         timing_key = b""
         if self._latency.draws:
@@ -92,14 +117,59 @@ class Planner:
             timing_key = derive(first_key, b"timing:" + occurrence)
         offset_s, after_s = self._latency.stream(timing_key, steps)
         whole_s = None if request.stream else self._latency.whole(timing_key)
-        return Plan(tuple(choices), sum(counts), steps, offset_s, after_s, whole_s)
+        plan = Plan(tuple(choices), sum(counts), steps, offset_s, after_s, whole_s)
+        if request.prediction is not None:
+            plan.accepted_tokens, plan.rejected_tokens = self._judge(request.prediction, choices)
+        for prompt in request.prompts:
+            if prompt.media:
+                plan.prompt_audio_tokens += self._media(prompt, "audio")
+        return plan
+
+    # ---- the prompt --------------------------------------------------------------------------
 
     def prompt_tokens(self, prompt: Prompt) -> int:
         """Tokens of a prompt: each message's text by itself, without a template around it."""
-        if prompt.token_ids is not None:
-            return len(prompt.token_ids)
         count = self._count
-        return sum([count(message.text) for message in prompt.messages]) + prompt.extra_tokens
+        if prompt.token_ids is not None:
+            tokens = len(prompt.token_ids)
+        else:
+            tokens = sum([count(message.text) for message in prompt.messages]) + prompt.extra_tokens
+        if prompt.suffix:
+            tokens += count(prompt.suffix)
+        return tokens + self._media(prompt) if prompt.media else tokens
+
+    def _media(self, prompt: Prompt, kind: str | None = None) -> int:
+        """Tokens of what is no text, or of one kind of it."""
+        return sum([self._media_tokens[media.kind] for media in prompt.media if kind in (None, media.kind)])
+
+    def _shown(self, request: GenerationRequest, prompt: Prompt, key: bytes) -> PromptTokens | None:
+        """The prompt's tokens, if the reply shows them: with `echo` or `prompt_logprobs`."""
+        if not request.echo and request.prompt_logprobs is None:
+            return None
+        tokenizer = self._tokenizer
+        if prompt.token_ids is None:
+            texts = [message.text for message in prompt.messages]
+            ids = [token for text in texts for token in tokenizer.encode(text)]
+            pieces = [piece for text in texts for piece in pieces_of(tokenizer, text)]
+        else:
+            ids = list(prompt.token_ids)
+            pieces = self._decoded(ids, request.prompt_param)
+        scored = request.prompt_logprobs is not None or request.logprobs is not None
+        scores = Scores(derive(key, b"prompt"), self._vocabulary) if scored else None
+        return PromptTokens(pieces, ids, scores)
+
+    def _decoded(self, ids: list[int], param: str) -> list[bytes]:
+        """Pieces of token ids: one for each where they are the tokens of their text, else one text in the first."""
+        try:
+            text = self._tokenizer.decode(ids)
+        except ValueError as error:
+            raise RequestError(f"{param}: {error}.", param=param) from None
+        pieces = pieces_of(self._tokenizer, text)
+        if len(pieces) == len(ids):
+            return pieces
+        return [b"".join(pieces), *[b""] * (len(ids) - 1)]
+
+    # ---- limits ------------------------------------------------------------------------------
 
     def _room(self, request: GenerationRequest, prompt_tokens: int) -> int:
         """The longest reply allowed: the request's limit, else what the context leaves."""
@@ -127,40 +197,18 @@ class Planner:
             code="context_length_exceeded",
         )
 
-    def _choice(self, request: GenerationRequest, key: bytes, index: int, room: int) -> Choice:
-        tool = _tool_to_call(request)
-        if tool is not None:
-            return self._tool_choice(request, tool, key, index)
-        wanted, finish_reason = self._length(request, key, room)
-        return Choice(index, (Segment("text", self._text.pieces(key, wanted)),), finish_reason, wanted, key)
+    def _judge(self, prediction: str, choices: list[Choice]) -> tuple[int, int]:
+        """How many tokens of a prediction the replies had, and how many they had not.
 
-    def _length(self, request: GenerationRequest, key: bytes, room: int) -> tuple[int, FinishReason]:
-        """Length of free text, and whether it ends by itself or is cut."""
-        if request.exact and request.limit_tokens is not None:
-            return room, "length"
-        wanted = self._output_tokens
-        if self._output_tokens_std:
-            wanted += self._output_tokens_std * normals(derive(key, b"length"), 1)[0]
-        tokens = max(1, request.min_tokens, round(wanted))
-        return (room, "length") if tokens > room else (tokens, "stop")
-
-    def _tool_choice(self, request: GenerationRequest, tool: Tool, key: bytes, index: int) -> Choice:
-        pieces = [b"{", b"}"]
-        finish_reason: FinishReason = "stop" if request.tool_choice.named else "tool_calls"
-        limit = request.limit_tokens
-        if limit is not None and limit < 1 + len(pieces):
-            pieces = pieces[: limit - 1]
-            finish_reason = "length"
-        segment = Segment("tool", pieces, ToolCall(self._new_id("call_"), tool.name, tool.kind))
-        return Choice(index, (segment,), finish_reason, segment.steps, key)
+        They are accepted up to the first one that differs; of several replies the best one counts.
+        """
+        predicted = pieces_of(self._tokenizer, prediction)
+        accepted = 0
+        for choice in choices:
+            text = [piece for segment in choice.segments if segment.kind == "text" for piece in segment.pieces]
+            same = next((k for k, (a, b) in enumerate(zip(text, predicted, strict=False)) if a != b), None)
+            accepted = max(accepted, min(len(text), len(predicted)) if same is None else same)
+        return accepted, len(predicted) - accepted
 
 
 _PROMPTS = ("messages", "prompt", "input")
-
-
-def _tool_to_call(request: GenerationRequest) -> Tool | None:
-    choice = request.tool_choice
-    if choice.mode != "required":
-        return None
-    allowed = [tool for tool in request.tools if not choice.names or tool.name in choice.names]
-    return allowed[0] if allowed else None

@@ -1,0 +1,116 @@
+"""Logprobs as the chat and the completions APIs write them.
+
+Source: https://platform.openai.com/docs/api-reference/chat/object (`logprobs`),
+https://platform.openai.com/docs/api-reference/completions/object; vLLM's `prompt_logprobs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from mockllm.dialects.jsontext import plain
+from mockllm.generation.logprobs import Scores
+from mockllm.generation.plan import PromptTokens
+
+
+def chat_logprobs(scores: Scores, pieces: Iterable[bytes], first: int, count: int) -> bytes:
+    """The elements of a choice's `logprobs.content`, joined by commas.
+
+    Args:
+        scores: Of the text.
+        pieces: Tokens that follow each other; those without text are left out.
+        first: Position of the first of them.
+        count: How many of the likeliest tokens are listed.
+    """
+    return b",".join([_chat_entry(scores, piece, first + k, count) for k, piece in enumerate(pieces) if piece])
+
+
+def _chat_entry(scores: Scores, piece: bytes, position: int, count: int) -> bytes:
+    score = scores.score(piece, position, count)
+    pieces = scores.vocabulary.pieces
+    listed = [
+        _token(piece if number is None else pieces[number]) % (logprob, b"")
+        for number, logprob in (score.top if count else ())
+    ]
+    return _token(piece) % (score.logprob, b',"top_logprobs":[%b]' % b",".join(listed))
+
+
+@lru_cache(maxsize=4096)
+def _token(piece: bytes) -> bytes:
+    """A token's object, to be filled with its logprob and with what else it has."""
+    octets = b",".join([b"%d" % octet for octet in plain(piece).encode()])
+    return b'{"token":"%b","logprob":%%.7g,"bytes":[%b]%%b}' % (piece.replace(b"%", b"%%"), octets)
+
+
+class CompletionLogprobs:
+    """Writes the `logprobs` of one completions choice, piece after piece.
+
+    Args:
+        count: How many of the likeliest tokens are listed; of 0 just the token itself, as on vLLM.
+    """
+
+    __slots__ = ("_count", "_offset")
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._offset = 0
+
+    def write(self, parts: Sequence[tuple[Scores, Sequence[bytes], int]], *, opening: bool = False) -> bytes:
+        """The object for tokens that follow those already written.
+
+        Args:
+            parts: Runs of tokens: their scores, their pieces and the first one's position.
+            opening: The first token begins the prompt, so that there is nothing it could follow from.
+        """
+        offsets: list[bytes] = []
+        logprobs: list[bytes] = []
+        tokens: list[bytes] = []
+        tops: list[bytes] = []
+        for scores, pieces, first in parts:
+            names = scores.vocabulary.pieces
+            for position, piece in enumerate(pieces, first):
+                if not piece:
+                    continue
+                offsets.append(b"%d" % self._offset)
+                self._offset += len(plain(piece))
+                tokens.append(b'"%b"' % piece)
+                if opening and len(tokens) == 1:
+                    logprobs.append(b"null")
+                    tops.append(b"null")
+                    continue
+                score = scores.score(piece, position, self._count)
+                logprobs.append(b"%.7g" % score.logprob)
+                entries = [
+                    b'"%b":%.7g' % (piece if number is None else names[number], logprob)
+                    for number, logprob in score.top
+                ]
+                tops.append(b"{%b}" % b",".join(entries))
+        return b'{"text_offset":[%b],"token_logprobs":[%b],"tokens":[%b],"top_logprobs":[%b]}' % (
+            b",".join(offsets),
+            b",".join(logprobs),
+            b",".join(tokens),
+            b",".join(tops),
+        )
+
+
+def prompt_logprobs(prompt: PromptTokens, count: int) -> bytes:
+    """vLLM's `prompt_logprobs`: for each token of the prompt a table by token id, null for the first."""
+    scores = prompt.scores
+    assert scores is not None
+    names, ids = scores.vocabulary.pieces, scores.vocabulary.ids
+    tables: list[dict[str, dict[str, object]] | None] = [None]
+    for position, (piece, identity) in enumerate(zip(prompt.pieces, prompt.ids, strict=True)):
+        if not position:
+            continue
+        score = scores.score(piece, position, count)
+        own = {"logprob": score.logprob, "rank": score.rank, "decoded_token": plain(piece)}
+        table: dict[str, dict[str, object]] = {str(identity): own}
+        for rank, (number, logprob) in enumerate(score.top, 1):
+            if number is not None:
+                entry = {"logprob": logprob, "rank": rank, "decoded_token": plain(names[number])}
+                table.setdefault(str(ids[number]), entry)
+        tables.append(table)
+    return msgspec.json.encode(tables)

@@ -1,0 +1,194 @@
+"""What a reply consists of: reasoning, then text, a document, tool calls or a refusal.
+
+Each part is a function of the choice's key alone. The request's limit, its stop sequences and
+whether it is streamed only decide how much of it is seen: the first k tokens are always the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from mockllm.generation.calls import Calls, finish_reason
+from mockllm.generation.content import TextSource
+from mockllm.generation.keyed import Draws, derive, normals
+from mockllm.generation.logprobs import Scores, Vocabulary
+from mockllm.generation.pieces import pieces_of, texts_of
+from mockllm.generation.plan import Choice, FinishReason, GenerationRequest, Prompt, PromptTokens, Segment
+from mockllm.generation.stopping import Stopped, stop_text, stop_token
+from mockllm.generation.structured import Schemas, document
+from mockllm.generation.tokens import Tokenizer
+
+REFUSAL = "I'm sorry, but I can't help with that."
+
+Ending = Literal["refusal", "content_filter"]
+
+DEFAULT_EFFORT = "default"
+"""The effort of a request that names none."""
+
+
+class Habits(Struct, frozen=True):
+    """How the model that is mocked tends to answer.
+
+    Attributes:
+        output_tokens, output_tokens_std: Length of free text, mean and standard deviation.
+        reasoning_tokens: Tokens of reasoning for each effort; an effort that is missing has none.
+        call_probability: How often it calls a tool where it may choose, 0 to 1.
+        fewest_calls, most_calls: How many calls a reply makes.
+        refusal_probability: How often it refuses, 0 to 1.
+        filter_probability: How often a content filter cuts the text off, 0 to 1.
+    """
+
+    output_tokens: float = 128
+    output_tokens_std: float = 0.0
+    reasoning_tokens: Mapping[str, int] = {}
+    call_probability: float = 0.0
+    fewest_calls: int = 1
+    most_calls: int = 1
+    refusal_probability: float = 0.0
+    filter_probability: float = 0.0
+
+
+class Composer:
+    """Composes choices.
+
+    Args:
+        tokenizer: Cuts texts that are given into tokens.
+        text: Makes free text.
+        calls: Makes tool calls.
+        schemas: Reads the schemas of documents.
+        vocabulary: The alternatives of logprobs.
+        habits: How the model tends to answer.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        text: TextSource,
+        calls: Calls,
+        schemas: Schemas,
+        vocabulary: Vocabulary,
+        habits: Habits,
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._text = text
+        self._calls = calls
+        self._schemas = schemas
+        self._vocabulary = vocabulary
+        self._habits = habits
+        self._refusal = pieces_of(tokenizer, REFUSAL)
+        self._may_end = bool(habits.refusal_probability or habits.filter_probability)
+
+    def choice(
+        self, request: GenerationRequest, prompt: Prompt, shown: PromptTokens | None, key: bytes, index: int, room: int
+    ) -> Choice:
+        """One choice.
+
+        Args:
+            request: What is asked for.
+            prompt: What it answers.
+            shown: Its prompt's tokens, where they are to be shown.
+            key: 16 bytes: what the choice is a function of.
+            index: Its index among all choices of the request.
+            room: The longest reply that is allowed, in tokens.
+
+        Raises:
+            RequestError: A schema or a pattern is malformed or cannot be met.
+        """
+        thought = self._thought(request, key)
+        fixed, reason = self._fixed(request, prompt, key)
+        if not fixed:
+            length, reason = self._length(request, key, room - len(thought))
+            fixed = [Segment("text", self._text.pieces(key, length))]
+        elif request.limit_tokens is not None:
+            fixed, cut = _first(fixed, request.limit_tokens - len(thought))
+            reason = "length" if cut else reason
+        reason_why: str | int | None = None
+        if (request.stop or request.stop_token_ids) and fixed and fixed[0].kind == "text":
+            stopped = self._stop(request, fixed[0].pieces, len(thought))
+            if stopped is not None:
+                fixed, reason, reason_why = [Segment("text", stopped.pieces)], "stop", stopped.reason
+        if thought:
+            if len(thought) > room:
+                thought = thought[:room]
+            fixed = [Segment("reasoning", thought), *[segment for segment in fixed if segment.steps]]
+        scores = None if request.logprobs is None else Scores(key, self._vocabulary)
+        tokens = sum([segment.steps for segment in fixed])
+        return Choice(index, tuple(fixed), reason, tokens, key, len(thought), reason_why, scores, shown)
+
+    # ---- the parts ---------------------------------------------------------------------------
+
+    def _thought(self, request: GenerationRequest, key: bytes) -> list[bytes]:
+        if not self._habits.reasoning_tokens:
+            return []
+        effort = DEFAULT_EFFORT if request.reasoning_effort is None else request.reasoning_effort
+        count = self._habits.reasoning_tokens.get(effort, 0)
+        return self._text.pieces(derive(key, b"reasoning"), count) if count else []
+
+    def _fixed(self, request: GenerationRequest, prompt: Prompt, key: bytes) -> tuple[list[Segment], FinishReason]:
+        """What is as long as it is; nothing where free text is to be made."""
+        ending = request.ending
+        if ending is None and self._may_end:
+            ending = self._ending(key)
+        if ending == "refusal":
+            return [Segment("refusal", self._refusal)], "stop"
+        if request.tools:
+            calls = self._calls.make(request, prompt, key)
+            if calls:
+                return calls, finish_reason(request.tool_choice)
+        if request.format.kind == "text":
+            if ending is None:
+                return [], "stop"
+            pieces = self._text.pieces(key, self._wanted(request, key))
+        else:
+            pieces = pieces_of(self._tokenizer, document(request.format, self._schemas, key))
+            if ending is None:
+                return [Segment("text", pieces)], "stop"
+        return [Segment("text", pieces[: Draws(derive(key, b"filter")).below(len(pieces) or 1)])], "content_filter"
+
+    def _ending(self, key: bytes) -> Ending | None:
+        draw = Draws(derive(key, b"ending")).uniform()
+        if draw < self._habits.refusal_probability:
+            return "refusal"
+        return "content_filter" if draw >= 1 - self._habits.filter_probability else None
+
+    def _length(self, request: GenerationRequest, key: bytes, room: int) -> tuple[int, FinishReason]:
+        """Length of free text, and whether it ends by itself or is cut."""
+        if request.exact and request.limit_tokens is not None:
+            return max(0, room), "length"
+        wanted = self._wanted(request, key)
+        return (max(0, room), "length") if wanted > room else (wanted, "stop")
+
+    def _wanted(self, request: GenerationRequest, key: bytes) -> int:
+        habits = self._habits
+        wanted = habits.output_tokens
+        if habits.output_tokens_std:
+            wanted += habits.output_tokens_std * normals(derive(key, b"length"), 1)[0]
+        return max(1, request.min_tokens, round(wanted))
+
+    def _stop(self, request: GenerationRequest, pieces: Sequence[bytes], thought: int) -> Stopped | None:
+        """Where the text ends early; tokens of reasoning count for `min_tokens` too."""
+        include, after = request.include_stop, max(0, request.min_tokens - thought)
+        found = stop_text(pieces, request.stop, include=include, after_tokens=after) if request.stop else None
+        if request.stop_token_ids:
+            ids = self._tokenizer.encode("".join(texts_of(pieces)))
+            other = stop_token(pieces, ids, request.stop_token_ids, include=include, after_tokens=after)
+            if other is not None and (found is None or len(other.pieces) < len(found.pieces)):
+                return other
+        return found
+
+
+def _first(segments: list[Segment], tokens: int) -> tuple[list[Segment], bool]:
+    """The segments up to so many tokens, and whether any were cut off."""
+    kept: list[Segment] = []
+    for segment in segments:
+        if segment.steps > tokens:
+            if tokens > 0:
+                end = tokens - (segment.call is not None)
+                kept.append(Segment(segment.kind, segment.pieces[:end], segment.call))
+            return kept, True
+        kept.append(segment)
+        tokens -= segment.steps
+    return kept, False
