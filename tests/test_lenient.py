@@ -75,3 +75,28 @@ def test_some_input_and_a_model_are_still_needed(body: dict[str, Any]) -> None:
 def test_an_unknown_model_is_still_refused_where_that_was_asked_for() -> None:
     client = Client(lenient=True, strict_model=True)
     assert client.ask("POST", "/v1/responses", {"input": "hi"}).status == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (
+            "/v1/chat/completions",
+            {
+                "messages": [{"role": "user", "content": "hi"}],
+                "stream_options": {"include_usage": True},
+                "temperature": 9,
+                "n": 0,
+                "max_tokens": 0,
+                "logprobs": 7,
+                "response_format": {"type": "xml"},
+                "tool_choice": {"type": "function", "function": {"name": "missing"}},
+                "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "hammer"}}}],
+            },
+        ),
+        ("/v1/completions", {"prompt": "hi", "logprobs": 99, "best_of": -1, "n": 3, "max_tokens": -1, "echo": 7}),
+    ],
+)
+def test_every_dialect_is_lenient(path: str, body: dict[str, Any]) -> None:
+    assert Client().ask("POST", path, body).status == 400
+    assert Client(lenient=True).ask("POST", path, body).status == 200
