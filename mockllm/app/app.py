@@ -13,10 +13,12 @@ from pathlib import Path
 import msgspec
 
 from mockllm.app.admin import Admin
+from mockllm.app.anthropic import anthropic_routes
 from mockllm.app.audio import audio_handler
 from mockllm.app.auth import Keys
 from mockllm.app.generate import Generator
 from mockllm.app.lifecycle import Lifecycle
+from mockllm.app.reading import reading_routes
 from mockllm.app.replies import Replies
 from mockllm.app.responses import ResponsesRoutes
 from mockllm.app.router import Route, Router
@@ -156,15 +158,21 @@ class App:
         chat = Chat(config.role_chunk, REASONING_FIELDS[config.reasoning_field])
         add(Route("/", {"GET": self._index}, open=True))
         add(Route("/health", {"GET": self._health}, open=True))
+        add(Route("/ping", {"GET": self._ping, "POST": self._ping}, open=True))
+        add(Route("/version", {"GET": self._version}, open=True))
         add(Route("/v1/models", {"GET": self._list_models}), api=True)
         add(Route("/v1/models/", {"GET": self._one_model}, prefix=True), api=True)
         add(Route("/v1/chat/completions", {"POST": generate(chat)}), api=True)
         responses = ResponsesRoutes(self._generator, self._replies, config.opening_events, config.max_model_len)
         for route in responses.routes():
             add(route, api=True)
+        for route in anthropic_routes(self._generator, self._replies, config.opening_events):
+            add(route, api=True)
         add(Route("/v1/completions", {"POST": generate(Completions())}), api=True)
         for name, task in (("transcriptions", "transcribe"), ("translations", "translate")):
             add(Route(f"/v1/audio/{name}", {"POST": audio_handler(self._generator, task)}), api=True)
+        for route in reading_routes(self._generator, self.tokenizer, config.seed, config.embedding_dimensions):
+            add(route, api=route.path.startswith("/v1"))
         add(Route("/tokenize", {"POST": self._tokenize}), api=True)
         add(Route("/detokenize", {"POST": self._detokenize}), api=True)
         admin = Admin(self.truth, self._replies, open=not config.admin_auth)
@@ -181,6 +189,14 @@ class App:
         state = self.lifecycle.state
         body = {"status": state, "timestamp": self._clock.wall()}
         return self._replies.whole(exchange, msgspec.json.encode(body), status=200 if state == "healthy" else 503)
+
+    def _ping(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        """SageMaker's probe, which looks at the status alone."""
+        status = 200 if self.lifecycle.state == "healthy" else 503
+        return self._replies.whole(exchange, b"", status=status, content_type=b"")
+
+    def _version(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        return self._replies.whole(exchange, msgspec.json.encode({"version": VERSION}))
 
     def _list_models(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
         return self._replies.whole(exchange, self._models.list())

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from mockllm.app.replies import EVENT_STREAM, JSON, Replies
 from mockllm.dialects.dialect import Context, Dialect
 from mockllm.dialects.lenient import without_field
 from mockllm.dialects.models import Models
+from mockllm.dialects.reader import ReadContext, Reading
 from mockllm.errors import RequestError
 from mockllm.exchange import Exchange, Reply, Request, Timeline
 from mockllm.generation.ids import Ids
 from mockllm.generation.plan import GenerationRequest, Plan, Prompt
 from mockllm.generation.planner import Planner
 from mockllm.truth import Truth
+
+T = TypeVar("T")
 
 
 class Generator:
@@ -76,16 +80,23 @@ class Generator:
     def prepare(self, dialect: Dialect, request: Request, exchange: Exchange) -> Context:
         """Decode the body and plan the answer; the exchange gets the facts of both."""
         self.arrived(exchange)
-        given = request.body
+
+        def read(given: bytes) -> Context:
+            body, asked = dialect.decode(given)
+            return self.context(dialect.id_prefix, body, asked, request, exchange)
+
+        return self.leniently(request.body, read)
+
+    def leniently(self, body: bytes, read: Callable[[bytes], T]) -> T:
+        """What `read` makes of a body; where the server is lenient, of as much as can be read."""
         while True:
             try:
-                body, asked = dialect.decode(given)
-                return self.context(dialect.id_prefix, body, asked, request, exchange)
+                return read(body)
             except RequestError as error:
-                shorter = without_field(given, error.param) if self._lenient else None
+                shorter = without_field(body, error.param) if self._lenient else None
                 if shorter is None:
                     raise
-                given = shorter
+                body = shorter
 
     def context(
         self, id_prefix: str, body: Any, asked: GenerationRequest, request: Request, exchange: Exchange
@@ -106,6 +117,16 @@ class Generator:
         exchange.finish_reason = plan.choices[0].finish_reason
         return Context(self._ids(id_prefix), int(self._wall()), body, asked, plan)
 
+    def reading(
+        self, id_prefix: str, body: Any, reading: Reading, request: Request, exchange: Exchange
+    ) -> tuple[ReadContext, Plan]:
+        """Plan the answer to a request that generates nothing; the exchange gets the facts of both."""
+        model = exchange.model = self._models.resolve(reading.model)
+        key = request.headers.get(self._key_header) if self._key_header is not None else None
+        plan = self._planner.reading(reading.prompts, reading.prompt_param, key)
+        exchange.prompt_tokens = plan.prompt_tokens
+        return ReadContext(self._ids(id_prefix), int(self._wall()), model, body, reading, plan.prompt_tokens), plan
+
     def prompt_tokens(self, prompt: Prompt) -> int:
         """Tokens of a prompt."""
         return self._planner.prompt_tokens(prompt)
@@ -121,6 +142,11 @@ class Generator:
         """A whole reply, due when the plan's last token is."""
         lines = self._replies.lines(exchange, content_type) + self._planned(plan, exchange)
         return Reply(200, lines, Timeline(1, lambda first, upto: [body], plan.end_s), len(body))
+
+    def in_steps(self, exchange: Exchange, plan: Plan, steps: int, render: Callable[[int, int], list[bytes]]) -> Reply:
+        """A whole reply that is made in steps, all of them due when the plan's last token is."""
+        lines = self._replies.lines(exchange, JSON) + self._planned(plan, exchange)
+        return Reply(200, lines, Timeline(steps, render, plan.end_s, array("d", bytes(8 * steps))))
 
     def stream(self, exchange: Exchange, plan: Plan, timeline: Timeline) -> Reply:
         """A streamed reply."""

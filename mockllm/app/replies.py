@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from mockllm.dialects.anthropic import anthropic_error, speaks_anthropic
 from mockllm.errors import RequestError
 from mockllm.exchange import Exchange, Reply, Request, Timeline
 
@@ -29,7 +30,9 @@ class Replies:
 
     def lines(self, exchange: Exchange, content_type: bytes) -> bytes:
         """The head lines of any reply."""
-        return b"%b%bx-request-id: %b\r\n" % (content_type, self._shared, exchange.request_id.encode("latin-1"))
+        request_id = exchange.request_id.encode("latin-1")
+        lines = b"%b%bx-request-id: %b\r\n" % (content_type, self._shared, request_id)
+        return lines + b"request-id: %b\r\n" % request_id if speaks_anthropic(exchange.path) else lines
 
     def whole(
         self, exchange: Exchange, body: bytes, *, status: int = 200, content_type: bytes = JSON, more: bytes = b""
@@ -39,9 +42,11 @@ class Replies:
         return Reply(status, self.lines(exchange, content_type) + more, timeline, len(body))
 
     def error(self, exchange: Exchange, error: RequestError, *, close: bool = False) -> Reply:
-        """An error in the API's shape."""
+        """An error in the shape of the API that was asked."""
         more = "".join([f"{name}: {value}\r\n" for name, value in error.headers.items()]).encode("latin-1")
-        reply = self.whole(exchange, error_body(error), status=error.status, more=more)
+        asked = speaks_anthropic(exchange.path)
+        body = anthropic_error(error, exchange.request_id) if asked else error_body(error)
+        reply = self.whole(exchange, body, status=error.status, more=more)
         reply.close = close
         return reply
 

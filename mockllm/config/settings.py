@@ -241,6 +241,10 @@ class Config(Settings, frozen=True, kw_only=True):
         100
     )
     file_tokens: Annotated[int, setting("Tokens that a file in a prompt counts.", group=ANSWER, ge=0)] = 1000
+    embedding_dimensions: Annotated[
+        int,
+        setting("Length of an embedding where the request names none.", group=ANSWER, ge=1, le=65536),
+    ] = 1536
     max_model_len: Annotated[int, setting("Longest prompt and reply together, in tokens.", group=ANSWER, ge=1)] = 131072
     seed: Annotated[
         int, setting("The same seed and request give the same answer, in any process.", group=ANSWER, **_INT64)
@@ -269,7 +273,7 @@ class Config(Settings, frozen=True, kw_only=True):
     ] = "with-first-token"
     opening_events: Annotated[
         Literal["at-head", "with-first-token"],
-        setting("When the opening events of a Responses stream leave.", group=STREAM),
+        setting("When the opening events of a Responses or Messages stream leave.", group=STREAM),
     ] = "at-head"
 
     # Truth

@@ -7,7 +7,7 @@ that a body sent for ever still draws a distribution.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from mockllm.errors import RequestError
 from mockllm.generation.calls import Calls
@@ -111,10 +111,7 @@ class Planner:
                 own = derive(key, b"choice:%d" % repeat) if repeat else key
                 choices.append(self._composer.choice(request, prompt, shown, own, len(choices), room))
         steps = max([1, *[choice.tokens for choice in choices]])
-        timing_key = b""
-        if self._latency.draws:
-            occurrence = occurrence_key or b"%d" % self._occurrences.count(first_key)
-            timing_key = derive(first_key, b"timing:" + occurrence)
+        timing_key = self._timing_key(first_key, occurrence_key)
         offset_s, after_s = self._latency.stream(timing_key, steps)
         whole_s = None if request.stream else self._latency.whole(timing_key)
         plan = Plan(tuple(choices), sum(counts), steps, offset_s, after_s, whole_s)
@@ -124,6 +121,39 @@ class Planner:
             if prompt.media:
                 plan.prompt_audio_tokens += self._media(prompt, "audio")
         return plan
+
+    def reading(self, prompts: Sequence[Prompt], param: str, occurrence_key: bytes | None = None) -> Plan:
+        """Plan the answer to a request that has prompts read and generates nothing.
+
+        It is due after one prefill: when the first token of a generation would be, or, where whole
+        replies have a latency of their own, after that.
+
+        Args:
+            prompts: At least one.
+            param: The field they came from.
+            occurrence_key: See `plan`.
+
+        Raises:
+            RequestError: A prompt exceeds the context.
+        """
+        counts = [self.prompt_tokens(prompt) for prompt in prompts]
+        if max(counts) > self._max_model_len:
+            raise RequestError(
+                f"This model's maximum context length is {self._max_model_len} tokens, but an input has {max(counts)}.",
+                param=param,
+                code="context_length_exceeded",
+            )
+        timing_key = b""
+        if self._latency.draws:
+            timing_key = self._timing_key(make_key(self._seed, prompt_content(prompts[0])), occurrence_key)
+        offset_s, after_s = self._latency.stream(timing_key, 1)
+        return Plan((), sum(counts), 1, offset_s, after_s, self._latency.whole(timing_key))
+
+    def _timing_key(self, key: bytes, occurrence_key: bytes | None) -> bytes:
+        """What the timing of an answer is drawn by: its own key, and the how manieth time it is asked for."""
+        if not self._latency.draws:
+            return b""
+        return derive(key, b"timing:" + (occurrence_key or b"%d" % self._occurrences.count(key)))
 
     # ---- the prompt --------------------------------------------------------------------------
 
