@@ -48,6 +48,9 @@ def called(mock: Mock, **body: Any) -> tuple[list[Json], str]:
     return calls, choice["finish_reason"]
 
 
+CALLED = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
+
+
 class TestChoice:
     def test_required_calls_the_first_tool(self) -> None:
         calls, reason = called(MOCK, tool_choice="required")
@@ -86,7 +89,7 @@ class TestChoice:
         mock = Mock(tool_call_probability=1)
         messages = [
             {"role": "user", "content": "Weather?"},
-            {"role": "assistant", "content": None, "tool_calls": []},
+            {"role": "assistant", "content": None, "tool_calls": [CALLED]},
             {"role": role, "tool_call_id": "call_1", "name": "get_weather", "content": "sunny"},
         ]
         assert "tool_calls" in mock.message(tools=TOOLS, messages=messages[:1])

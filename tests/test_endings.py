@@ -34,7 +34,9 @@ class TestReasoning:
         assert [set(delta) for delta in deltas] == [{"reasoning_content"}] * 5 + [{"content"}] * 12
 
     def test_its_first_token_is_the_first_of_all(self) -> None:
-        _, _, timeline = MOCK.send(CHAT, {"model": "m", "messages": [], "stream": True, "reasoning_effort": "low"})
+        messages = [{"role": "user", "content": "Hello"}]
+        body = {"model": "m", "messages": messages, "stream": True, "reasoning_effort": "low"}
+        _, _, timeline = MOCK.send(CHAT, body)
         assert timeline.offset_s == 0.1
         assert b"reasoning_content" in timeline.render(0, 1)[-1]
 

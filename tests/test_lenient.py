@@ -20,8 +20,11 @@ from tests.test_responses_routes import Client
         ({"model": "m"}, "temperature", None),
         ({"model": "m"}, None, None),
         ({"model": 7}, "model", None),
-        ({"input": [7]}, "input[0]", None),
-        ({"messages": [7]}, "messages[0]", None),
+        ({"input": 7}, "input", None),
+        ({"messages": {}}, "messages[0]", None),
+        ({"messages": [7, "a"]}, "messages[0]", {"messages": ["a"]}),
+        ({"messages": [{"role": "tool"}]}, "messages[0].tool_call_id", {"messages": []}),
+        ({"input": [{"a": [1, 2]}]}, "input[0].a[1]", {"input": [{"a": [1]}]}),
         ([7], "temperature", None),
     ],
 )

@@ -137,10 +137,13 @@ def test_the_same_conversation_is_the_same_prompt_as_in_chat(turns: list[Message
     assert decode(input=items, instructions=instructions).prompts == chat.prompts
 
 
+TOOL_CALL = {"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+
+
 def test_parts_and_calls_are_the_same_prompt_as_in_chat() -> None:
     chat_messages = [
         {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
-        {"role": "assistant", "content": None, "tool_calls": [{"id": "c"}]},
+        {"role": "assistant", "content": None, "tool_calls": [TOOL_CALL]},
         {"role": "tool", "tool_call_id": "c", "content": "4"},
     ]
     parts = [{"type": "input_text", "text": "a"}, {"type": "input_text", "text": "b"}]

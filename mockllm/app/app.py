@@ -155,7 +155,7 @@ class App:
     def _add_routes(self, config: Config) -> None:
         add = self._router.add
         generate = self._generator.handler
-        chat = Chat(config.role_chunk, REASONING_FIELDS[config.reasoning_field])
+        chat = Chat(config.role_chunk, REASONING_FIELDS[config.reasoning_field], lenient=config.lenient)
         add(Route("/", {"GET": self._index}, open=True))
         add(Route("/health", {"GET": self._health}, open=True))
         add(Route("/ping", {"GET": self._ping, "POST": self._ping}, open=True))
@@ -168,7 +168,7 @@ class App:
             add(route, api=True)
         for route in anthropic_routes(self._generator, self._replies, config.opening_events):
             add(route, api=True)
-        add(Route("/v1/completions", {"POST": generate(Completions())}), api=True)
+        add(Route("/v1/completions", {"POST": generate(Completions(config.lenient))}), api=True)
         for name, task in (("transcriptions", "transcribe"), ("translations", "translate")):
             add(Route(f"/v1/audio/{name}", {"POST": audio_handler(self._generator, task)}), api=True)
         for route in reading_routes(self._generator, self.tokenizer, config.seed, config.embedding_dimensions):

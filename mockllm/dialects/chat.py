@@ -6,21 +6,15 @@ Source: https://platform.openai.com/docs/api-reference/chat/create; vLLM's
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
-from msgspec import Struct
-
+from mockllm.dialects.chat_request import ChatRequest, read_chat
 from mockllm.dialects.chat_stream import ChatWriter, scored
-from mockllm.dialects.chat_tools import read_function_call, read_functions, read_tool_choice, read_tools
 from mockllm.dialects.chunks import FINGERPRINT, finish_json
-from mockllm.dialects.decode import decoder
 from mockllm.dialects.dialect import Context, StepStream
-from mockllm.dialects.formats import Formatted, read_format
 from mockllm.dialects.jsontext import quoted
 from mockllm.dialects.logprobs import chat_logprobs, prompt_logprobs
-from mockllm.dialects.messages import ChatMessage, Content, content_text, prompt_of
 from mockllm.dialects.usage import plan_usage
-from mockllm.errors import RequestError
 from mockllm.exchange import Timeline
 from mockllm.generation.plan import Choice, GenerationRequest, Segment
 
@@ -31,49 +25,9 @@ REASONING_FIELDS = {
 }
 
 
-class StreamOptions(Struct):
-    """`stream_options`; `continuous_usage_stats` is vLLM's."""
-
-    include_usage: bool | None = None
-    continuous_usage_stats: bool | None = None
-
-
-class Prediction(Struct):
-    """`prediction`: the text that the client expects."""
-
-    content: Content = None
-
-
-class ChatRequest(Formatted, kw_only=True):
-    """The body; fields that are not here are accepted and change nothing."""
-
-    messages: list[ChatMessage]
-    model: str = ""
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
-    n: int | None = None
-    max_tokens: int | None = None
-    max_completion_tokens: int | None = None
-    min_tokens: int | None = None
-    ignore_eos: bool | None = None
-    stop: str | list[str] | None = None
-    stop_token_ids: list[int] | None = None
-    include_stop_str_in_output: bool | None = None
-    seed: int | None = None
-    logprobs: bool | None = None
-    top_logprobs: int | None = None
-    prompt_logprobs: int | None = None
-    tools: list[dict[str, Any]] | None = None
-    tool_choice: str | dict[str, Any] | None = None
-    parallel_tool_calls: bool | None = None
-    functions: list[dict[str, Any]] | None = None
-    function_call: str | dict[str, Any] | None = None
-    reasoning_effort: str | None = None
-    include_reasoning: bool | None = None
-    prediction: Prediction | None = None
-
-
-_decode = decoder(ChatRequest)
+def served_tier(asked: str | None) -> bytes:
+    """The tier that served the request: the one asked for; where the server may choose, the default one."""
+    return b"default" if asked is None or asked == "auto" else asked.encode()
 
 
 class Chat:
@@ -82,58 +36,25 @@ class Chat:
     Args:
         role_chunk: When the role is announced: `with-first-token`, `at-head` or `none`.
         reasoning_fields: Keys that carry reasoning text in messages and deltas.
+        lenient: Bounds that can be passed are.
     """
 
     id_prefix = "chatcmpl-"
 
     def __init__(
-        self, role_chunk: str = "with-first-token", reasoning_fields: tuple[str, ...] = ("reasoning_content",)
+        self,
+        role_chunk: str = "with-first-token",
+        reasoning_fields: tuple[str, ...] = ("reasoning_content",),
+        *,
+        lenient: bool = False,
     ) -> None:
+        self._read = partial(read_chat, lenient=lenient)
         self._role_chunk = role_chunk
         self._reasoning_fields = reasoning_fields
 
     def decode(self, body: bytes) -> tuple[ChatRequest, GenerationRequest]:
         """See `Dialect`."""
-        asked = _decode(body)
-        if asked.stream_options is not None and not asked.stream:
-            raise RequestError("stream_options is only allowed with stream: true.", param="stream_options")
-        limit, param = asked.max_completion_tokens, "max_completion_tokens"
-        if limit is None:
-            limit, param = asked.max_tokens, "max_tokens"
-        if asked.top_logprobs is not None and not asked.logprobs:
-            raise RequestError("top_logprobs is only allowed with logprobs: true.", param="top_logprobs")
-        if asked.functions is None or asked.tools is not None:
-            tools = read_tools(asked.tools)
-            choice = read_tool_choice(asked.tool_choice, tools)
-        else:
-            tools = read_functions(asked.functions)
-            choice = read_function_call(asked.function_call, tools)
-        options, stop = asked.stream_options, asked.stop
-        request = GenerationRequest(
-            asked.model,
-            (prompt_of(asked.messages),),
-            stream=bool(asked.stream),
-            include_usage=options is not None and bool(options.include_usage),
-            continuous_usage=options is not None and bool(options.continuous_usage_stats),
-            n=asked.n or 1,
-            limit_tokens=limit,
-            limit_param=param,
-            min_tokens=asked.min_tokens or 0,
-            exact=bool(asked.ignore_eos),
-            stop=() if not stop else (stop,) if isinstance(stop, str) else tuple(stop),
-            stop_token_ids=tuple(asked.stop_token_ids or ()),
-            include_stop=bool(asked.include_stop_str_in_output),
-            seed=asked.seed,
-            logprobs=(asked.top_logprobs or 0) if asked.logprobs else None,
-            prompt_logprobs=asked.prompt_logprobs,
-            tools=tools,
-            tool_choice=choice,
-            parallel_tool_calls=asked.parallel_tool_calls is not False,
-            format=read_format(asked),
-            reasoning_effort=asked.reasoning_effort,
-            prediction=None if asked.prediction is None else content_text(asked.prediction.content),
-        )
-        return asked, request
+        return self._read(body)
 
     def stream(self, context: Context) -> Timeline:
         """See `Dialect`."""
@@ -147,13 +68,14 @@ class Chat:
         plan = context.plan
         return (
             b'{"id":"%b","object":"chat.completion","created":%d,"model":%b,"choices":[%b],"usage":%b,'
-            b'"service_tier":"default","system_fingerprint":"%b"%b}'
+            b'"service_tier":"%b","system_fingerprint":"%b"%b}'
         ) % (
             context.id.encode(),
             context.created,
             quoted(context.request.model),
             b",".join([self._choice(context, choice) for choice in plan.choices]),
             plan_usage(plan),
+            served_tier(context.body.service_tier),
             FINGERPRINT.encode(),
             _prompt_logprobs(context),
         )

@@ -96,7 +96,7 @@ def read_tool_choice(given: str | Given | None, tools: Sequence[Tool]) -> ToolCh
         if given == "required" and not tools:
             raise RequestError("tool_choice 'required' needs tools to choose from.", param="tool_choice")
         return ToolChoice(given)  # type: ignore[arg-type]  # one of two, as checked
-    kind = given.get("type")
+    kind = given.get("type", "function")
     if kind in _KINDS:
         return ToolChoice("required", (_chosen(given, "tool_choice", tools),), named=True)
     if kind != "allowed_tools":
@@ -130,7 +130,7 @@ def read_function_call(given: str | Given | None, functions: Sequence[Tool]) -> 
 
 
 def _chosen(given: Given, place: str, tools: Sequence[Tool]) -> str:
-    kind = given.get("type")
+    kind = given.get("type", "function")
     inside = given.get(kind) if kind in _KINDS else None
     if not isinstance(inside, dict):
         raise _wrong(place, "must have type function or custom, and the name of the tool in an object of that key")

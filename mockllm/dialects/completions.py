@@ -7,92 +7,34 @@ Source: https://platform.openai.com/docs/api-reference/completions/create; vLLM'
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from msgspec import UNSET, UnsetType
-
-from mockllm.dialects.chat import StreamOptions
 from mockllm.dialects.chunks import FINGERPRINT, ChunkWriter, finish_json
-from mockllm.dialects.decode import decoder
+from mockllm.dialects.completions_request import CompletionRequest, read_completion
 from mockllm.dialects.dialect import Context, StepStream
-from mockllm.dialects.formats import Formatted, read_format
 from mockllm.dialects.jsontext import quoted
 from mockllm.dialects.logprobs import CompletionLogprobs, prompt_logprobs
 from mockllm.dialects.usage import plan_usage
-from mockllm.errors import RequestError
 from mockllm.exchange import Timeline
 from mockllm.generation.logprobs import Scores
-from mockllm.generation.plan import Choice, GenerationRequest, Message, Prompt, Segment
-
-DEFAULT_LIMIT_TOKENS = 16
-"""What OpenAI's API takes where `max_tokens` is missing."""
-
-
-class CompletionRequest(Formatted, kw_only=True):
-    """The body; fields that are not here are accepted and change nothing."""
-
-    prompt: str | list[str | list[int] | int] | None = None
-    model: str = ""
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
-    n: int | None = None
-    max_tokens: int | None = None
-    max_completion_tokens: int | None = None
-    min_tokens: int | None = None
-    ignore_eos: bool | None = None
-    best_of: int | None = None
-    stop: str | list[str] | UnsetType | None = UNSET
-    stop_token_ids: list[int] | None = None
-    include_stop_str_in_output: bool | None = None
-    logprobs: int | None = None
-    prompt_logprobs: int | None = None
-    echo: bool | None = None
-    suffix: str | None = None
-    seed: int | None = None
-
-
-_decode = decoder(CompletionRequest)
+from mockllm.generation.plan import Choice, GenerationRequest, Segment
 
 
 class Completions:
-    """The legacy Completions dialect."""
+    """The legacy Completions dialect.
+
+    Args:
+        lenient: Bounds that can be passed are.
+    """
 
     id_prefix = "cmpl-"
 
+    def __init__(self, lenient: bool = False) -> None:
+        self._read = partial(read_completion, lenient=lenient)
+
     def decode(self, body: bytes) -> tuple[CompletionRequest, GenerationRequest]:
         """See `Dialect`."""
-        asked = _decode(body)
-        if asked.stream_options is not None and not asked.stream:
-            raise RequestError("stream_options is only allowed with stream: true.", param="stream_options")
-        limit, param = asked.max_completion_tokens, "max_completion_tokens"
-        if limit is None:
-            limit, param = asked.max_tokens, "max_tokens"
-        # A load generator's way to ask for exactly so many tokens: `stop: null` beside a limit.
-        exact = bool(asked.ignore_eos) or (asked.stop is None and limit is not None)
-        options, stop = asked.stream_options, asked.stop or ()
-        request = GenerationRequest(
-            asked.model,
-            _prompts(asked.prompt, asked.suffix or ""),
-            stream=bool(asked.stream),
-            include_usage=options is not None and bool(options.include_usage),
-            continuous_usage=options is not None and bool(options.continuous_usage_stats),
-            n=asked.n or 1,
-            limit_tokens=DEFAULT_LIMIT_TOKENS if limit is None else limit,
-            limit_param=param,
-            prompt_param="prompt",
-            min_tokens=asked.min_tokens or 0,
-            exact=exact and limit is not None,
-            best_of=asked.best_of,
-            stop=(stop,) if isinstance(stop, str) else tuple(stop),
-            stop_token_ids=tuple(asked.stop_token_ids or ()),
-            include_stop=bool(asked.include_stop_str_in_output),
-            logprobs=asked.logprobs,
-            prompt_logprobs=asked.prompt_logprobs,
-            echo=bool(asked.echo),
-            seed=asked.seed,
-            format=read_format(asked),
-            reasoning_effort="none",
-        )
-        return asked, request
+        return self._read(body)
 
     def stream(self, context: Context) -> Timeline:
         """See `Dialect`."""
@@ -173,33 +115,3 @@ class CompletionWriter(ChunkWriter):
         if choice.scores is None:
             return b"null"
         return self._written[choice.index].write([(choice.scores, (piece,), position)])
-
-
-def _prompts(prompt: str | list[str | list[int] | int] | None, suffix: str) -> tuple[Prompt, ...]:
-    """A text, a list of texts, one list of token ids, or a list with both."""
-    if isinstance(prompt, str):
-        return (_text(prompt, suffix),)
-    if not prompt:
-        raise RequestError("prompt must be a text, a list of texts, or token ids.", param="prompt")
-    if all(isinstance(part, int) for part in prompt):
-        return (_ids(prompt, suffix),)
-    prompts: list[Prompt] = []
-    for number, part in enumerate(prompt):
-        if isinstance(part, str):
-            prompts.append(_text(part, suffix))
-        elif isinstance(part, list) and part:
-            prompts.append(_ids(part, suffix))
-        else:
-            raise RequestError(f"prompt[{number}] must be a text or a list of token ids.", param=f"prompt[{number}]")
-    return tuple(prompts)
-
-
-def _text(text: str, suffix: str) -> Prompt:
-    return Prompt((Message("", text),), suffix=suffix)
-
-
-def _ids(ids: list[int] | list[str | list[int] | int], suffix: str) -> Prompt:
-    for token in ids:
-        if not isinstance(token, int) or token < 0:
-            raise RequestError(f"prompt: {token!r} is not a token id; token ids are integers ≥ 0.", param="prompt")
-    return Prompt(token_ids=tuple(token for token in ids if isinstance(token, int)), suffix=suffix)

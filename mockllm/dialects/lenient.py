@@ -2,16 +2,20 @@
 
 The API's own test suites send fields that contradict each other on purpose. A refusal names its
 field, so a request is asked again without it, until it passes or what is wrong is the input itself.
+Of the input only the place at fault is left out, a part of a message say, as long as some is left.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
 _KEPT = frozenset({"model", "messages", "input", "prompt"})
 """Fields that a request is about: it cannot do without them."""
+
+_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -26,14 +30,34 @@ def without_field(body: bytes, param: str | None) -> bytes | None:
     Returns:
         The shorter body; None where there is no field that could be left out.
     """
-    field = (param or "").split(".")[0].split("[")[0]
-    if not field or field in _KEPT:
+    path = [int(step[1]) if step[1] else step[2] for step in _STEP.finditer(param or "")]
+    if not path:
         return None
     try:
         fields = _decode(body)
-        if field not in fields:
+        if not _leave_out(fields, path if path[0] in _KEPT else path[:1]):
             return None
-        del fields[field]
         return msgspec.json.encode(fields)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
+
+
+def _leave_out(fields: dict[str, Any], path: list[int | str]) -> bool:
+    """Delete what is at the path or, where that is missing, what should have had it; not a field that is kept."""
+    holders: list[Any] = [fields]
+    for step in path:
+        holder = holders[-1]
+        if not _has(holder, step):
+            break
+        holders.append(holder[step])
+    depth = len(holders) - 2
+    if depth < 0 or (depth == 0 and path[0] in _KEPT):
+        return False
+    del holders[depth][path[depth]]
+    return True
+
+
+def _has(holder: Any, step: int | str) -> bool:
+    if isinstance(step, int):
+        return isinstance(holder, list) and step < len(holder)
+    return isinstance(holder, dict) and step in holder
