@@ -23,6 +23,9 @@ log = logging.getLogger("mockllm.protocol")
 READ_AHEAD_BYTES = 65_536
 """How much of the following requests is read while a reply is in flight."""
 
+BURST_S = 0.001
+"""How long one connection's pipelined requests are answered before others have their turn."""
+
 LINGER_S = 1.0
 """How long a refused client's further bytes are read and dropped, so that a reset does not destroy
 the reply on its way (RFC 9112 §9.6)."""
@@ -44,13 +47,16 @@ class Connection(asyncio.Protocol):
         self._reply: Reply | None = None
         self._exchange: Exchange | None = None
         self._reading_paused = False
+        self._yielded = False  # the reader may hold requests, and others have their turn first
+        self._turned_away = False  # it was one connection too many
         self._head: bytes | None = None  # still to be written
         self._chunked = False
         self._body_allowed = True
         self._peer_behind = False  # the kernel would not take all bytes
+        self._unsent_bytes = 0  # what waited for the peer when that was looked at last
         self._all_written = False  # of the reply in flight
         self._serving = False
-        self._since_s = 0.0  # when it became idle, or the peer began to stall, or it began to linger
+        self._since_s = 0.0  # when it became idle, or the peer took bytes last, or it began to linger
         self._lingering = False
         self.slot = 0.0  # as an item of the scheduler: its timeouts
 
@@ -63,14 +69,17 @@ class Connection(asyncio.Protocol):
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # With a high-water mark of 0 every byte that the kernel did not take pauses the writer,
-        # so nothing piles up in user space and the peer's delay is told from ours.
-        transport.set_write_buffer_limits(high=0)
+        # so nothing piles up in user space and the peer's delay is told from ours. Over TLS the
+        # mark itself already pauses, and the layer below holds up to 64 KiB unseen.
+        transport.set_write_buffer_limits(high=0 if transport.get_extra_info("sslcontext") is None else 1)
         service = self._service
         service.connections.add(self)
         self._since_s = now = self._now()
         if service.timeouts.check_s:
             service.start(self, now + service.timeouts.check_s)
-        if service.max_connections and len(service.connections) > service.max_connections:
+        if service.full:
+            self._turned_away = True
+            service.turned_away += 1
             self._refuse(HttpError(503, f"All {service.max_connections} connections are in use.", "overloaded"))
 
     def data_received(self, data: bytes) -> None:
@@ -78,7 +87,7 @@ class Connection(asyncio.Protocol):
             return
         began_s = self._now()
         self._reader.feed(data, began_s)
-        if self._exchange is None:
+        if self._exchange is None and not self._yielded and not self._peer_behind:
             self._serve()
             self._service.run_overdue()
             self._service.stalls.worked(began_s, self._now())
@@ -88,15 +97,19 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> None:
         """A client that closes its side is gone: half-close is not supported."""
+        # Closing would wait until the client takes what the buffer holds, which it may never do.
+        self.abort(End.CLIENT_GONE)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._service.scheduler.cancel(self)
-        self._service.gone(self)
-        if self._exchange is not None:
-            self._end(End.CLIENT_GONE, "" if exc is None else type(exc).__name__)
+        service = self._service
+        service.scheduler.cancel(self)
+        service.turned_away -= self._turned_away
+        service.gone(self)
+        self._cut(End.CLIENT_GONE, "" if exc is None else type(exc).__name__)
 
     def pause_writing(self) -> None:
         self._peer_behind = True
+        self._unsent_bytes = self._transport.get_write_buffer_size()
         self._since_s = now = self._now()
         if self._exchange is not None:
             waits = self._exchange.peer_waits
@@ -109,7 +122,9 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._peer_behind = False
-        if self._exchange is None:
+        if self._exchange is None:  # what waited was a 100 Continue
+            if not self._yielded:
+                self._serve()
             return
         self._wait_ended(self._exchange, self._now())
         if self._all_written:
@@ -125,24 +140,32 @@ class Connection(asyncio.Protocol):
             waits.append(now)
 
     def close_when_idle(self) -> None:
-        """Close now, or after the reply in flight."""
-        if self._reply is None:
-            self._transport.close()
-        else:
+        """Close now, or after the reply to the request whose head has come."""
+        if self._reply is not None:
             self._reply.close = True
+        elif self._reader.phase is not Phase.BODY:
+            self._transport.close()
 
     def abort(self, outcome: End) -> None:
         """Cut the connection; a reply in flight ends with `outcome` and without its end."""
-        if self._exchange is not None:
-            self._end(outcome)
+        self._cut(outcome)
         self._transport.abort()
+
+    def _cut(self, outcome: End, reason: str = "") -> None:
+        """End what is under way: a reply, or a request whose head has come."""
+        if self._exchange is None and (request := self._reader.incomplete(self._now())) is not None:
+            self._reader.close()
+            self._exchange = self._service.app.unhandled(request)
+        if self._exchange is not None:
+            self._end(outcome, reason)
 
     # ---- requests ----------------------------------------------------------------------------
 
     def _serve(self) -> None:
         """Answer what the reader holds, until a reply takes time or the bytes run out."""
         self._serving = True
-        while self._exchange is None and not self._transport.is_closing():
+        began_s = self._now()
+        while self._exchange is None and not self._peer_behind and not self._transport.is_closing():
             try:
                 request = self._reader.next()
             except HttpError as error:
@@ -154,10 +177,19 @@ class Connection(asyncio.Protocol):
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
                 continue
             self._answer(request)
+            if self._since_s - began_s > BURST_S and self._reader.buffered_bytes and self._exchange is None:
+                self._yield()
+                break
         self._serving = False
-        if self._reading_paused and self._exchange is None:
+        if self._reading_paused and not (self._exchange or self._yielded or self._peer_behind):
             self._reading_paused = False
             self._transport.resume_reading()
+
+    def _yield(self) -> None:
+        """Go on with the reader's requests when what is due by now has been done."""
+        self._yielded = True
+        self._service.scheduler.cancel(self)
+        self._service.start(self, self._now())
 
     def _answer(self, request: Request) -> None:
         app = self._service.app
@@ -169,12 +201,12 @@ class Connection(asyncio.Protocol):
             reply = app.failure(exchange)
         self._play(request, reply, exchange)
 
-    def _refuse(self, error: RequestError, outcome: End = End.REFUSED) -> None:
+    def _refuse(self, error: HttpError, outcome: End = End.REFUSED) -> None:
         """Answer bytes that are no request; nothing after them is interpreted."""
         now = self._now()
-        first_s = self._reader.first_byte_s
-        request = Request("", "", "", {}, b"", now if first_s is None else first_s, now, keep_alive=False)
-        exchange = self._service.app.exchange(request)
+        first_s = now if error.first_byte_s is None else error.first_byte_s
+        request = Request(error.method, error.target, "", {}, b"", first_s, now, keep_alive=False)
+        exchange = self._service.app.unhandled(request)
         exchange.outcome = outcome
         reply = self._service.app.refusal(error, exchange)
         reply.linger = True
@@ -189,17 +221,16 @@ class Connection(asyncio.Protocol):
         exchange.timeline = timeline
         self._exchange = exchange
         self._reply = reply
-        self._head = self._format_head(request, reply)
-        self._playback = playback = Playback(timeline, exchange.arrival_s, self)
-        if reply.head_at_arrival:
-            self._write(timeline.preamble, last=False)
-        due_s = playback.due_s
-        now = self._now()
-        if due_s > now:
-            service.start(playback, due_s)
-            return
         try:
-            following_s = playback.fire(now)
+            self._head = self._format_head(request, reply)
+            self._playback = playback = Playback(timeline, exchange.arrival_s, self)
+            if reply.head_at_arrival:
+                self._write(timeline.preamble, last=False)
+                if self._peer_behind:  # `resume_writing` starts it
+                    return
+            due_s = playback.due_s
+            now = self._now()
+            following_s = due_s if due_s > now else playback.fire(now)
         except Exception as error:
             self.broken(error)
             return
@@ -211,19 +242,15 @@ class Connection(asyncio.Protocol):
         exchange = self._exchange
         assert exchange is not None
         log.error("%s %s failed", exchange.method, exchange.path, exc_info=error)
-        if self._head is None:
+        if exchange.bytes_sent:
             self.abort(End.ERROR)
             return
-        reply = self._service.app.failure(exchange)
-        self._reply = reply
+        self._reply = reply = self._service.app.failure(exchange)
         exchange.status = reply.status
-        self._body_allowed, self._chunked = True, False
-        assert reply.length_bytes is not None
-        self._head = (
-            status_line(reply.status)
-            + reply.headers
-            + b"content-length: %d\r\nconnection: close\r\n\r\n" % reply.length_bytes
-        )
+        exchange.timeline = reply.timeline
+        exchange.finish_reason = ""  # nothing of the plan was sent, so there is no lateness to measure
+        request = Request(exchange.method, exchange.path, "", {}, b"", exchange.first_byte_s, exchange.arrival_s)
+        self._head = self._format_head(request, reply)
         self.emit(reply.timeline.render(0, 1), 1, last=True)
 
     def _format_head(self, request: Request, reply: Reply) -> bytes:
@@ -255,6 +282,10 @@ class Connection(asyncio.Protocol):
         """Write events of the reply in flight; see `playback.Sink`."""
         exchange = self._exchange
         assert exchange is not None
+        if self._transport.is_closing():  # a write failed: `connection_lost` is on its way
+            if self._playback is not None:
+                self._playback.paused = True
+            return
         exchange.steps_sent = upto
         written_s = self._write(events, last)
         exchange.writes_s.append(written_s)
@@ -295,6 +326,8 @@ class Connection(asyncio.Protocol):
         """The kernel has the whole reply: go on with the next request."""
         reply = self._reply
         assert reply is not None
+        if self._transport.is_closing():  # it has not: the last write failed
+            return
         self._end(End.COMPLETED)
         if reply.linger:
             self._linger()
@@ -307,10 +340,12 @@ class Connection(asyncio.Protocol):
         """Say that no more comes, but read on for a while."""
         self._lingering = True
         self._since_s = now = self._now()
-        if not self._transport.can_write_eof():
-            self._transport.close()
+        try:
+            if self._transport.can_write_eof():  # TLS cannot: the reply's length tells its end
+                self._transport.write_eof()
+        except OSError:  # reset since the last write
+            self._transport.abort()
             return
-        self._transport.write_eof()
         if self._reading_paused:
             self._transport.resume_reading()
         self._service.scheduler.cancel(self)
@@ -319,38 +354,60 @@ class Connection(asyncio.Protocol):
     # ---- timeouts ----------------------------------------------------------------------------
 
     def fire(self, now: float) -> float | None:
-        """Look whether the client takes too long; see `scheduler.Item`."""
+        """Go on after others had their turn, or look whether the client takes too long; see `scheduler.Item`."""
         if self._transport.is_closing():
             return None
-        deadline_s, timeouts = self._deadline(), self._service.timeouts
-        if deadline_s is None or deadline_s > now:
-            soon = now + timeouts.check_s
-            return soon if deadline_s is None else min(soon, deadline_s)
-        if self._exchange is not None:
+        if self._yielded:
+            self._yielded = False
+            self._serve()
+        elif (deadline_s := self._deadline()) is not None and deadline_s <= now and not self._took_bytes(now):
+            self._too_slow()
+        if self.slot or self._transport.is_closing():
+            return None
+        check_s, deadline_s = self._service.timeouts.check_s, self._deadline()
+        soon = now + check_s if check_s else None
+        return soon if deadline_s is None else deadline_s if soon is None else min(soon, deadline_s)
+
+    def _too_slow(self) -> None:
+        """The client's time is up."""
+        if self._exchange is not None or self._peer_behind:
             self.abort(End.TIMED_OUT)
         elif self._lingering or self._reader.phase is Phase.IDLE:
             self._transport.close()
         else:
             part = "head" if self._reader.phase is Phase.HEAD else "body"
-            self._refuse(HttpError(408, f"The request's {part} did not arrive in time.", "timeout"), End.TIMED_OUT)
-        return None if self._lingering or self._transport.is_closing() else now + timeouts.check_s
+            error = HttpError(408, f"The request's {part} did not arrive in time.", "timeout")
+            self._reader.refuse(error)
+            self._refuse(error, End.TIMED_OUT)
+
+    def _took_bytes(self, now: float) -> bool:
+        """Whether a slow peer took some of what waits for it since that was looked at last."""
+        before_bytes = self._unsent_bytes
+        if not self._peer_behind:
+            return False
+        self._unsent_bytes = self._transport.get_write_buffer_size()
+        if self._unsent_bytes < before_bytes:
+            self._since_s = now
+        return self._unsent_bytes < before_bytes
 
     def _deadline(self) -> float | None:
         """When the client's time is up; None while it is our turn."""
-        timeouts = self._service.timeouts
+        timeouts, since_s = self._service.timeouts, self._since_s
         if self._lingering:
-            return self._since_s + LINGER_S
-        if self._exchange is not None:
-            limit_s, since_s = timeouts.write_s if self._peer_behind else 0.0, self._since_s
-        elif self._reader.phase is Phase.IDLE:
-            limit_s, since_s = timeouts.keep_alive_s, self._since_s
-        else:
-            first_s = self._reader.first_byte_s
-            since_s = self._since_s if first_s is None else first_s
-            limit_s = timeouts.header_s
-            if self._reader.phase is Phase.BODY:
-                limit_s = timeouts.body_s and limit_s + timeouts.body_s
-        return since_s + limit_s if limit_s else None
+            return since_s + LINGER_S
+        if self._exchange is not None or self._peer_behind:
+            return since_s + timeouts.write_s if timeouts.write_s and self._peer_behind else None
+        phase = self._reader.phase
+        first_s = self._reader.first_byte_s
+        if phase is Phase.IDLE or first_s is None:
+            return since_s + timeouts.keep_alive_s if timeouts.keep_alive_s else None
+        if phase is Phase.BODY:
+            return first_s + timeouts.header_s + timeouts.body_s if timeouts.body_s else None
+        if not timeouts.header_s:
+            return None
+        if timeouts.keep_alive_s:  # empty lines before a request must not keep a connection for ever
+            first_s = min(first_s, since_s + timeouts.keep_alive_s)
+        return first_s + timeouts.header_s
 
     def _end(self, outcome: End, reason: str = "") -> None:
         """The exchange is over, however it went."""

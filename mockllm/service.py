@@ -21,7 +21,7 @@ class Timeouts(Struct, frozen=True):
 
     Attributes:
         header_s: From the first byte of a request to the end of its head; then 408.
-        body_s: From there to the end of the body; then 408.
+        body_s: On top of `header_s`, for the whole request; then 408.
         keep_alive_s: Without a request in progress; then the connection is closed.
         write_s: Without taking a byte of a reply; then the connection is cut.
     """
@@ -34,7 +34,7 @@ class Timeouts(Struct, frozen=True):
     @property
     def check_s(self) -> float:
         """How often a connection must look at its state so that no timeout is missed; 0 for never."""
-        return min([limit for limit in (self.header_s, self.keep_alive_s, self.write_s) if limit], default=0.0)
+        return min([limit for limit in (self.header_s, self.body_s, self.keep_alive_s, self.write_s) if limit], default=0.0)
 
 
 class Timer(Protocol):
@@ -69,6 +69,11 @@ class Service:
         timeouts: Bounds of a client's patience with us, and ours with it.
         max_connections: More are answered 503; 0 is no limit.
         fast_parser: Plain heads may skip h11.
+
+    Attributes:
+        connections: The open ones.
+        turned_away: How many of them are only being told that there are too many.
+        closing: No further request is answered on a connection after the one in progress.
     """
 
     def __init__(
@@ -94,8 +99,14 @@ class Service:
         self.fast_parser = fast_parser
         self.date = Date()
         self.connections: set[Client] = set()
+        self.turned_away = 0
         self.closing = False
         self._emptied: asyncio.Event | None = None
+
+    @property
+    def full(self) -> bool:
+        """There are more connections than may be."""
+        return 0 < self.max_connections < len(self.connections) - self.turned_away
 
     def start(self, item: Item, when_s: float) -> None:
         """Let `item` fire at `when_s`."""

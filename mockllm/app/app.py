@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -119,11 +120,7 @@ class App:
     def handle(self, request: Request, exchange: Exchange) -> Reply:
         """Answer a request; what is wrong with it is answered in the API's error shape."""
         try:
-            route, rest = self._router.find(request.target)
-            exchange.endpoint = route.path
-            if not route.recorded:  # the number goes to the next request
-                exchange.seq = 0
-                self._seq -= 1
+            route, rest = self._find(request, exchange)
             if request.method == "OPTIONS":
                 return self._replies.options(request, exchange, route.allow)
             if self._keys is not None and not route.open:
@@ -132,6 +129,21 @@ class App:
         except RequestError as error:
             exchange.outcome = End.REFUSED
             return self._replies.error(exchange, error)
+
+    def unhandled(self, request: Request) -> Exchange:
+        """Begin the record of a request that is not whole, or none at all, and so is not handled."""
+        exchange = self.exchange(request)
+        with suppress(RequestError):
+            self._find(request, exchange)
+        return exchange
+
+    def _find(self, request: Request, exchange: Exchange) -> tuple[Route, str]:
+        route, rest = self._router.find(request.target)
+        exchange.endpoint = route.path
+        if not route.recorded:  # the number goes to the next request
+            exchange.seq = 0
+            self._seq -= 1
+        return route, rest
 
     def refusal(self, error: RequestError, exchange: Exchange) -> Reply:
         """The answer to bytes that are no proper request; the connection closes after it."""

@@ -226,8 +226,7 @@ class Reader:
                 return self._read_body(self._head)
             return self._read_head()
         except HttpError as error:
-            self._name_request(error)
-            self._close()
+            self.refuse(error)
             raise
 
     def _read_head(self) -> Request | Continue | None:
@@ -315,11 +314,24 @@ class Reader:
         if head.keep_alive:
             self._advance(stop)
         else:
-            self._close()
+            self.close()
         return request
 
+    def incomplete(self, now: float) -> Request | None:
+        """The request whose head has come and whose body has not, as if it had ended at `now`; None for none."""
+        head = self._head
+        if head is None:
+            return None
+        return Request(
+            head.method, head.target, head.query, head.headers, b"", self._first_s, now, head.http10, keep_alive=False
+        )
+
+    def refuse(self, error: HttpError) -> None:
+        """Close; `error` gets to know which request it refuses, as far as that can be read."""
+        self._name_request(error)
+        self.close()
+
     def _name_request(self, error: HttpError) -> None:
-        """Tell who reports the refusal which request it was, as far as that can be read."""
         error.first_byte_s = self.first_byte_s
         if self._head is not None:
             error.method, error.target = self._head.method, self._head.target
@@ -339,7 +351,8 @@ class Reader:
             self._buf = bytes(memoryview(self._buf)[stop:])
             self._moved(stop)
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Drop what is held, and whatever follows, unread."""
         self._advance(len(self._buf))
         self._marks.clear()
         self._closed = True
