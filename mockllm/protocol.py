@@ -11,7 +11,6 @@ import asyncio
 import logging
 import socket
 
-from mockllm.errors import RequestError
 from mockllm.exchange import End, Exchange, Reply, Request
 from mockllm.http.framing import LAST_CHUNK, chunked, status_line
 from mockllm.http.http11 import Continue, HttpError, Phase, Reader

@@ -34,7 +34,9 @@ class Timeouts(Struct, frozen=True):
     @property
     def check_s(self) -> float:
         """How often a connection must look at its state so that no timeout is missed; 0 for never."""
-        return min([limit for limit in (self.header_s, self.body_s, self.keep_alive_s, self.write_s) if limit], default=0.0)
+        return min(
+            [limit for limit in (self.header_s, self.body_s, self.keep_alive_s, self.write_s) if limit], default=0.0
+        )
 
 
 class Timer(Protocol):

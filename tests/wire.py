@@ -1,4 +1,4 @@
-"""The server's connections without sockets: a transport that takes as many bytes as a test lets it, under a fake clock."""
+"""The server's connections without sockets: a transport that takes what a test lets it, under a fake clock."""
 
 from __future__ import annotations
 
@@ -167,9 +167,9 @@ class Wire(asyncio.Transport):
             methods: Of the requests; GET where omitted.
         """
         data = bytes(self.sent)
-        found = []
+        found: list[tuple[int, dict[str, str], bytes]] = []
         while data:
-            reply, data = _one_reply(data, methods[len(found)] if len(found) < len(methods) else "GET", self.over)
+            reply, data = one_reply(data, methods[len(found)] if len(found) < len(methods) else "GET", self.over)
             found.append(reply)
         return found
 
@@ -179,7 +179,17 @@ class Wire(asyncio.Transport):
         return self.eof or self._closing
 
 
-def _one_reply(data: bytes, method: str, over: bool) -> tuple[tuple[int, dict[str, str], bytes], bytes]:
+def statuses(wire: Wire, *methods: str) -> list[int]:
+    """The statuses of its whole replies."""
+    return [status for status, _, _ in wire.replies(*methods)]
+
+
+def one_reply(data: bytes, method: str, over: bool) -> tuple[tuple[int, dict[str, str], bytes], bytes]:
+    """The first reply in `data`, and what follows it.
+
+    Raises:
+        AssertionError: It is not whole.
+    """
     client = h11.Connection(h11.CLIENT)
     client.send(h11.Request(method=method, target="/", headers=[("host", "x")]))
     client.send(h11.EndOfMessage())
@@ -224,7 +234,8 @@ class World:
         given: dict[str, Any] = {"ttft_ms": 1000.0, "itl_ms": 1000.0, "output_tokens": 4}
         config = Config(**(given | settings))
         self.clock = FakeClock()
-        self.app = OwnApp(config, self.clock)
+        self.ended: list[Exchange] = []
+        self.app = OwnApp(config, self.clock, [self.ended.append])
         self.scheduler = Scheduler(self.clock.now, self._broken)
         self._soon: list[Callable[[], None]] = []
         self.service = Service(
@@ -269,7 +280,8 @@ class World:
 
     @property
     def in_flight(self) -> int:
-        return sum(1 for client in self.service.connections if client._exchange is not None)  # type: ignore[attr-defined]  # all are ours
+        ours = [client for client in self.service.connections if isinstance(client, Connection)]
+        return sum([client._exchange is not None for client in ours])
 
     def nothing_remains(self) -> bool:
         """No connection, no item of the scheduler, nothing in flight."""
