@@ -160,7 +160,7 @@ ROWS = [
     Row(
         "stream_options",
         HONOURED,
-        "`include_usage`, `continuous_usage_stats`; only with `stream`",
+        "`include_usage`, `include_obfuscation` (chat), `continuous_usage_stats` (vLLM); only with `stream`",
         [None, {}, {"include_usage": True}, {"include_usage": False, "continuous_usage_stats": True}],
         [5, "a", At({"include_usage": "yes"}, "stream_options.include_usage")],
         counts_in_stream,
@@ -440,6 +440,7 @@ ROWS = [
         lambda mock, path: (
             mock.whole(path, service_tier="flex")["service_tier"] == "flex"
             and mock.whole(path, service_tier="auto")["service_tier"] == "default"
+            and {chunk["service_tier"] for chunk in mock.chunks(path, service_tier="priority")} == {"priority"}
         ),
         CHAT_ONLY,
     ),

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from mockllm.dialects.chat_request import ChatRequest, read_chat
+from mockllm.dialects.chat_request import ChatRequest, read_chat, served_tier
 from mockllm.dialects.chat_stream import ChatWriter, scored
 from mockllm.dialects.chunks import FINGERPRINT, finish_json
 from mockllm.dialects.dialect import Context, StepStream
 from mockllm.dialects.jsontext import quoted
 from mockllm.dialects.logprobs import chat_logprobs, prompt_logprobs
+from mockllm.dialects.padding import PaddedWriter
 from mockllm.dialects.usage import plan_usage
 from mockllm.exchange import Timeline
 from mockllm.generation.plan import Choice, GenerationRequest, Segment
@@ -23,11 +24,6 @@ REASONING_FIELDS = {
     "reasoning": ("reasoning",),
     "both": ("reasoning_content", "reasoning"),
 }
-
-
-def served_tier(asked: str | None) -> bytes:
-    """The tier that served the request: the one asked for; where the server may choose, the default one."""
-    return b"default" if asked is None or asked == "auto" else asked.encode()
 
 
 class Chat:
@@ -61,6 +57,11 @@ class Chat:
         plan = context.plan
         writer = ChatWriter(context, self._role_chunk == "with-first-token", self._shown_fields(context))
         preamble = [writer.role(choice) for choice in plan.choices] if self._role_chunk == "at-head" else []
+        options = context.body.stream_options
+        if options is not None and options.include_obfuscation:
+            padded = PaddedWriter(writer)
+            preamble = [padded.pad(choice, [event])[0] for choice, event in zip(plan.choices, preamble, strict=False)]
+            return Timeline(plan.steps, StepStream(plan, padded).render, plan.offset_s, plan.after_s, preamble)
         return Timeline(plan.steps, StepStream(plan, writer).render, plan.offset_s, plan.after_s, preamble)
 
     def whole(self, context: Context) -> bytes:

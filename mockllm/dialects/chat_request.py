@@ -138,6 +138,11 @@ def read_chat(body: bytes, lenient: bool = False) -> tuple[ChatRequest, Generati
     return asked, request
 
 
+def served_tier(asked: str | None) -> bytes:
+    """The tier that served the request: the one asked for; where the server may choose, the default one."""
+    return b"default" if asked is None or asked == "auto" else asked.encode()
+
+
 def _read_tools(asked: ChatRequest, request: GenerationRequest) -> None:
     if asked.tools is not None:
         if asked.functions is not None:

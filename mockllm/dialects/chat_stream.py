@@ -6,6 +6,7 @@ Source: https://platform.openai.com/docs/api-reference/chat-streaming; vLLM's an
 
 from __future__ import annotations
 
+from mockllm.dialects.chat_request import served_tier
 from mockllm.dialects.chunks import ChunkWriter
 from mockllm.dialects.dialect import Context
 from mockllm.dialects.jsontext import quoted
@@ -24,7 +25,10 @@ class ChatWriter(ChunkWriter):
     """
 
     def __init__(self, context: Context, role_chunk: bool, reasoning_fields: tuple[str, ...]) -> None:
-        super().__init__(context, "chat.completion.chunk", b'"delta":{}')
+        # Chunks name the tier where the request does; it would be a tenth of each chunk for nothing.
+        tier = context.body.service_tier
+        more = b"" if tier is None else b'"service_tier":"%b",' % served_tier(tier)
+        super().__init__(context, "chat.completion.chunk", b'"delta":{}', more)
         self._role_chunk = role_chunk
         self._reasoning_fields = reasoning_fields
         self._legacy = context.request.tool_choice.legacy

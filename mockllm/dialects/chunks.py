@@ -25,13 +25,14 @@ class ChunkWriter:
         context: The answer.
         object: The chunks' `object`.
         empty: What stands for a choice's text in a chunk without any.
+        more: Further fields of each chunk, each with a comma after it.
     """
 
-    def __init__(self, context: Context, object: str, empty: bytes) -> None:
+    def __init__(self, context: Context, object: str, empty: bytes, more: bytes = b"") -> None:
         request = context.request
         self._head = (
-            b'data: {"id":"%b","object":"%b","created":%d,"model":%b,"system_fingerprint":"%b","choices":['
-        ) % (context.id.encode(), object.encode(), context.created, quoted(request.model), FINGERPRINT.encode())
+            b'data: {"id":"%b","object":"%b","created":%d,"model":%b,"system_fingerprint":"%b",%b"choices":['
+        ) % (context.id.encode(), object.encode(), context.created, quoted(request.model), FINGERPRINT.encode(), more)
         self._context = context
         self._empty = empty
         self._continuous = request.continuous_usage
