@@ -12,6 +12,7 @@ from mockllm.errors import RequestError
 from mockllm.generation import pattern
 from mockllm.generation.content import sentence
 from mockllm.generation.keyed import Draws, derive
+from mockllm.generation.overrides import GivenCall
 from mockllm.generation.pieces import pieces_of
 from mockllm.generation.plan import FinishReason, GenerationRequest, Prompt, Segment, Tool, ToolCall, ToolChoice
 from mockllm.generation.schema import Compiled, to_json
@@ -82,6 +83,14 @@ class Calls:
         single = choice.named or choice.legacy or not request.parallel_tool_calls
         count = 1 if single else self._fewest + Draws(derive(own, b"count")).below(self._most - self._fewest + 1)
         return [self._call(tools[number % len(tools)], derive(own, b"%d" % number), choice) for number in range(count)]
+
+    def given(self, request: GenerationRequest, call: GivenCall) -> Segment:
+        """A call that an override makes; its kind is that of the request's tool with its name."""
+        tool = next((tool for tool in request.tools if tool.name == call.name), None)
+        kind = "function" if tool is None else tool.kind
+        identity = "" if request.tool_choice.legacy else call.id or self._new_id("call_")
+        text = call.arguments if isinstance(call.arguments, str) else to_json(call.arguments)
+        return Segment("tool", pieces_of(self._tokenizer, text), ToolCall(identity, call.name, kind))
 
     def _wants_to(self, prompt: Prompt, key: bytes) -> bool:
         if not self._probability or (prompt.messages and prompt.messages[-1].role in _RESULTS):

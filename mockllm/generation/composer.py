@@ -6,7 +6,7 @@ whether it is streamed only decide how much of it is seen: the first k tokens ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -15,6 +15,7 @@ from mockllm.generation.calls import Calls, finish_reason
 from mockllm.generation.content import TextSource
 from mockllm.generation.keyed import Draws, derive, normals
 from mockllm.generation.logprobs import Scores, Vocabulary
+from mockllm.generation.overrides import Override
 from mockllm.generation.pieces import pieces_of, texts_of
 from mockllm.generation.plan import Choice, FinishReason, GenerationRequest, Prompt, PromptTokens, Segment
 from mockllm.generation.stopping import Stopped, stop_text, stop_token
@@ -24,6 +25,9 @@ from mockllm.generation.tokens import Tokenizer
 REFUSAL = "I'm sorry, but I can't help with that."
 
 Ending = Literal["refusal", "content_filter"]
+
+Content = Callable[[Prompt], str]
+"""Gives the text that answers a prompt, as long as it is."""
 
 DEFAULT_EFFORT = "default"
 """The effort of a request that names none."""
@@ -61,6 +65,7 @@ class Composer:
         schemas: Reads the schemas of documents.
         vocabulary: The alternatives of logprobs.
         habits: How the model tends to answer.
+        content: Gives the text of a reply, where that is not made out of words.
     """
 
     def __init__(
@@ -71,7 +76,9 @@ class Composer:
         schemas: Schemas,
         vocabulary: Vocabulary,
         habits: Habits,
+        content: Content | None = None,
     ) -> None:
+        self._content = content
         self._tokenizer = tokenizer
         self._text = text
         self._calls = calls
@@ -97,6 +104,7 @@ class Composer:
         Raises:
             RequestError: A schema or a pattern is malformed or cannot be met.
         """
+        override = request.override
         thought = self._thought(request, key)
         fixed, reason = self._fixed(request, prompt, key)
         if not fixed:
@@ -114,6 +122,8 @@ class Composer:
             if len(thought) > room:
                 thought = thought[:room]
             fixed = [Segment("reasoning", thought), *[segment for segment in fixed if segment.steps]]
+        if override is not None and override.finish_reason is not None:
+            reason = override.finish_reason
         scores = None if request.logprobs is None else Scores(key, self._vocabulary)
         tokens = sum([segment.steps for segment in fixed])
         return Choice(index, tuple(fixed), reason, tokens, key, len(thought), reason_why, scores, shown)
@@ -121,6 +131,8 @@ class Composer:
     # ---- the parts ---------------------------------------------------------------------------
 
     def _thought(self, request: GenerationRequest, key: bytes) -> list[bytes]:
+        if request.override is not None and request.override.reasoning is not None:
+            return pieces_of(self._tokenizer, request.override.reasoning)
         if not self._habits.reasoning_tokens:
             return []
         effort = DEFAULT_EFFORT if request.reasoning_effort is None else request.reasoning_effort
@@ -129,24 +141,45 @@ class Composer:
 
     def _fixed(self, request: GenerationRequest, prompt: Prompt, key: bytes) -> tuple[list[Segment], FinishReason]:
         """What is as long as it is; nothing where free text is to be made."""
+        override = request.override
+        if override is not None:
+            given = self._given(request, override)
+            if given:
+                calls_made = override.tool_calls and override.refusal is None
+                return given, finish_reason(request.tool_choice) if calls_made else "stop"
         ending = request.ending
         if ending is None and self._may_end:
             ending = self._ending(key)
         if ending == "refusal":
             return [Segment("refusal", self._refusal)], "stop"
-        if request.tools:
+        if request.tools and (override is None or override.tool_calls is None):
             calls = self._calls.make(request, prompt, key)
             if calls:
                 return calls, finish_reason(request.tool_choice)
         if request.format.kind == "text":
-            if ending is None:
+            asked_length = override is not None and override.output_tokens is not None
+            if self._content is not None and not asked_length:
+                pieces = pieces_of(self._tokenizer, self._content(prompt))
+            elif ending is None:
                 return [], "stop"
-            pieces = self._text.pieces(key, self._wanted(request, key))
+            else:
+                pieces = self._text.pieces(key, self._wanted(request, key))
         else:
             pieces = pieces_of(self._tokenizer, document(request.format, self._schemas, key))
-            if ending is None:
-                return [Segment("text", pieces)], "stop"
+        if ending is None:
+            return [Segment("text", pieces)], "stop"
         return [Segment("text", pieces[: Draws(derive(key, b"filter")).below(len(pieces) or 1)])], "content_filter"
+
+    def _given(self, request: GenerationRequest, override: Override) -> list[Segment]:
+        """The segments that an override gives; none where it leaves them to the server."""
+        if override.refusal is not None:
+            return [Segment("refusal", pieces_of(self._tokenizer, override.refusal))]
+        given: list[Segment] = []
+        if override.text is not None:
+            given.append(Segment("text", pieces_of(self._tokenizer, override.text)))
+        for call in override.tool_calls or ():
+            given.append(self._calls.given(request, call))
+        return given
 
     def _ending(self, key: bytes) -> Ending | None:
         draw = Draws(derive(key, b"ending")).uniform()
@@ -156,9 +189,13 @@ class Composer:
 
     def _length(self, request: GenerationRequest, key: bytes, room: int) -> tuple[int, FinishReason]:
         """Length of free text, and whether it ends by itself or is cut."""
-        if request.exact and request.limit_tokens is not None:
+        override = request.override
+        if override is not None and override.output_tokens is not None:
+            wanted = override.output_tokens
+        elif request.exact and request.limit_tokens is not None:
             return max(0, room), "length"
-        wanted = self._wanted(request, key)
+        else:
+            wanted = self._wanted(request, key)
         return (max(0, room), "length") if wanted > room else (wanted, "stop")
 
     def _wanted(self, request: GenerationRequest, key: bytes) -> int:

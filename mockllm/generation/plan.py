@@ -13,9 +13,10 @@ from typing import Any, Literal
 from msgspec import Raw, Struct
 
 from mockllm.generation.logprobs import Scores
+from mockllm.generation.overrides import FinishReason as FinishReason
+from mockllm.generation.overrides import Override
 
 SegmentKind = Literal["reasoning", "text", "refusal", "tool"]
-FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "function_call"]
 
 
 class Message(Struct, frozen=True, gc=False):
@@ -111,7 +112,9 @@ class GenerationRequest(Struct):
         seed: The request's own, which takes the place of the server's.
         prediction: The text that the client expects (`prediction`).
         ending: Ends the reply in this way, whatever the probabilities say.
+        text_only: The API has no place for reasoning and calls.
         overrides: The body key `mockllm`, undecoded.
+        override: What the request, or a script, changes about the answer.
     """
 
     model: str
@@ -140,7 +143,9 @@ class GenerationRequest(Struct):
     reasoning_effort: str | None = None
     prediction: str | None = None
     ending: Literal["refusal", "content_filter"] | None = None
+    text_only: bool = False
     overrides: Raw | None = None
+    override: Override | None = None
 
 
 class ToolCall(Struct, frozen=True, gc=False):

@@ -17,6 +17,7 @@ from mockllm.generation.keyed import derive, make_key
 from mockllm.generation.latency import Latency
 from mockllm.generation.logprobs import Scores, Vocabulary
 from mockllm.generation.occurrence import Occurrences
+from mockllm.generation.overriding import check_for, own_timing
 from mockllm.generation.pieces import pieces_of
 from mockllm.generation.plan import Choice, GenerationRequest, Plan, Prompt, PromptTokens
 from mockllm.generation.structured import Schemas
@@ -93,14 +94,17 @@ class Planner:
             occurrence_key: Takes the place of the occurrence in the key of the timing.
 
         Raises:
-            RequestError: The limit is out of range, prompt and limit exceed the context, or a
-                schema or pattern cannot be met.
+            RequestError: The limit is out of range, prompt and limit exceed the context, a schema
+                or pattern cannot be met, or the override says what this API has no place for.
         """
         seed = self._seed if request.seed is None else request.seed
         counts = [self.prompt_tokens(prompt) for prompt in request.prompts]
         room = self._room(request, max(counts))
         if request.tools:
             self._calls.check(request.tools)
+        own = request.override
+        if own is not None:
+            check_for(own, request)
         choices: list[Choice] = []
         first_key = b""
         for prompt in request.prompts:
@@ -108,12 +112,16 @@ class Planner:
             first_key = first_key or key
             shown = self._shown(request, prompt, key)
             for repeat in range(request.n):
-                own = derive(key, b"choice:%d" % repeat) if repeat else key
-                choices.append(self._composer.choice(request, prompt, shown, own, len(choices), room))
+                each = derive(key, b"choice:%d" % repeat) if repeat else key
+                choices.append(self._composer.choice(request, prompt, shown, each, len(choices), room))
         steps = max([1, *[choice.tokens for choice in choices]])
-        timing_key = self._timing_key(first_key, occurrence_key)
+        drawn = self._latency.draws or (own is not None and own.draws)
+        timing_key = self._timing_key(first_key, occurrence_key) if drawn else b""
         offset_s, after_s = self._latency.stream(timing_key, steps)
         whole_s = None if request.stream else self._latency.whole(timing_key)
+        if own is not None and (own.ttft_ms is not None or own.itl_ms is not None):
+            offset_s, after_s = own_timing(own, timing_key, steps, offset_s, after_s)
+            whole_s = None
         plan = Plan(tuple(choices), sum(counts), steps, offset_s, after_s, whole_s)
         if request.prediction is not None:
             plan.accepted_tokens, plan.rejected_tokens = self._judge(request.prediction, choices)
@@ -151,8 +159,6 @@ class Planner:
 
     def _timing_key(self, key: bytes, occurrence_key: bytes | None) -> bytes:
         """What the timing of an answer is drawn by: its own key, and the how manieth time it is asked for."""
-        if not self._latency.draws:
-            return b""
         return derive(key, b"timing:" + (occurrence_key or b"%d" % self._occurrences.count(key)))
 
     # ---- the prompt --------------------------------------------------------------------------
