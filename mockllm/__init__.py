@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from mockllm.clock import FakeClock, SystemClock
     from mockllm.config import Config
     from mockllm.errors import ConfigError, ConversionError, MockLLMError, RequestError
+    from mockllm.generation.overrides import GivenCall, Match, ScriptedReply
     from mockllm.server import Server, ServerThread
     from mockllm.truth import ExchangeRecord, Ledger, Statistics
+    from mockllm.truth.received import ReceivedRequest
     from mockllm.virtual import VirtualServer
 
 __version__ = VERSION
@@ -27,9 +29,13 @@ _HOMES = {
     "ConversionError": "errors",
     "ExchangeRecord": "truth",
     "FakeClock": "clock",
+    "GivenCall": "generation.overrides",
     "Ledger": "truth",
+    "Match": "generation.overrides",
     "MockLLMError": "errors",
+    "ReceivedRequest": "truth.received",
     "RequestError": "errors",
+    "ScriptedReply": "generation.overrides",
     "Server": "server",
     "ServerThread": "server",
     "Statistics": "truth",
@@ -43,9 +49,13 @@ __all__ = [
     "ConversionError",
     "ExchangeRecord",
     "FakeClock",
+    "GivenCall",
     "Ledger",
+    "Match",
     "MockLLMError",
+    "ReceivedRequest",
     "RequestError",
+    "ScriptedReply",
     "Server",
     "ServerThread",
     "Statistics",

@@ -29,6 +29,7 @@ from mockllm.listener import Listener
 from mockllm.playback import Playback
 from mockllm.protocol import Connection
 from mockllm.scheduler import Item, Scheduler
+from mockllm.scripting import Scripting
 from mockllm.service import Service, Timeouts, wait
 from mockllm.timer import SchedulerTimer
 from mockllm.tls import context_from_files, context_self_signed
@@ -52,7 +53,7 @@ def _keys_in_file(path: str | None) -> list[str]:
     return keys
 
 
-class Server:
+class Server(Scripting):
     """A mock LLM server in the running event loop.
 
     Use it as an async context manager, or call `start` and `aclose`.
@@ -132,6 +133,9 @@ class Server:
         return self._address
 
     # ---- what it did -------------------------------------------------------------------------
+
+    def _with_app(self, do: Callable[[App], T]) -> T:
+        return do(self._app)
 
     @property
     def ledger(self) -> Ledger:
@@ -279,7 +283,7 @@ class Server:
         await self.aclose()
 
 
-class ServerThread:
+class ServerThread(Scripting):
     """A server on its own event loop in its own thread, for callers that block theirs or have none.
 
     Args:
@@ -319,6 +323,9 @@ class ServerThread:
     def reset_statistics(self) -> Statistics:
         """See `Server.reset_statistics`."""
         return self._on_loop(self.server.reset_statistics)
+
+    def _with_app(self, do: Callable[[App], T]) -> T:
+        return self._on_loop(lambda: self.server._with_app(do))
 
     def _on_loop(self, read: Callable[[], T]) -> T:
         """Call `read` where the server runs; here, once it does no more."""

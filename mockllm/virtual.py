@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, TypeVar
 
 import h11
 import msgspec
@@ -28,8 +28,11 @@ from mockllm.http.http11 import Limits
 from mockllm.playback import Playback
 from mockllm.protocol import Connection
 from mockllm.scheduler import Item, Scheduler
+from mockllm.scripting import Scripting
 from mockllm.service import Service, Timeouts
 from mockllm.truth import Ledger, Statistics
+
+T = TypeVar("T")
 
 WEEK_S = 7 * 86_400.0
 
@@ -228,7 +231,7 @@ class _NoTimer:
     def wake_at(self, when_s: float) -> None: ...
 
 
-class VirtualServer:
+class VirtualServer(Scripting):
     """A server under a clock that only moves when told.
 
     Args:
@@ -339,6 +342,9 @@ class VirtualServer:
         self._errors.append(error)
 
     # ---- what it did -------------------------------------------------------------------------
+
+    def _with_app(self, do: Callable[[App], T]) -> T:
+        return do(self._app)
 
     @property
     def ledger(self) -> Ledger:

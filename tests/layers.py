@@ -28,6 +28,7 @@ RANKS = {
     "ledgerfile": 5,
     "aio": 5,
     "listener": 5,
+    "scripting": 5,
     "service": 5,
     "timer": 5,
     "tls": 5,

@@ -11,10 +11,15 @@ from urllib.parse import parse_qs
 
 from mockllm.app.replies import Replies
 from mockllm.app.router import Handler, Route
+from mockllm.app.script import Script, ScriptState
+from mockllm.dialects.overrides import read_script
 from mockllm.errors import RequestError
 from mockllm.exchange import Exchange, Reply, Request, Timeline
 from mockllm.truth import RECORDS, ExchangeRecord, Truth
 from mockllm.truth.metrics import CONTENT_TYPE
+from mockllm.truth.received import Received, as_json
+
+ADMIN_PREFIX = "/mockllm/"
 
 NDJSON = b"content-type: application/x-ndjson\r\n"
 
@@ -27,12 +32,20 @@ class Admin:
 
     Args:
         truth: What the server knows.
+        received: The last requests as they came.
+        script: Replies that were queued.
         replies: Makes heads.
         open: They need no API key.
+        workers: Processes that serve; each would have a script of its own.
     """
 
-    def __init__(self, truth: Truth, replies: Replies, open: bool) -> None:
+    def __init__(
+        self, truth: Truth, received: Received, script: Script, replies: Replies, *, open: bool, workers: int
+    ) -> None:
         self._truth = truth
+        self._received = received
+        self._script = script
+        self._workers = workers
         self._replies = replies
         self._open = open
 
@@ -42,6 +55,12 @@ class Admin:
             self._route("/mockllm/stats", "GET", self._stats),
             self._route("/mockllm/reset", "POST", self._reset),
             self._route("/mockllm/requests", "GET", self._requests),
+            Route(
+                "/mockllm/script",
+                {"GET": self._script_state, "POST": self._extend_script, "DELETE": self._clear_script},
+                open=self._open,
+                recorded=False,
+            ),
             Route("/mockllm/requests/", {"GET": self._one}, prefix=True, open=self._open, recorded=False),
         ]
 
@@ -75,7 +94,41 @@ class Admin:
                 type="not_found_error",
                 code="not_found",
             )
-        return self._replies.whole(exchange, RECORDS.encode(record))
+        body = RECORDS.encode(record)
+        received = self._received.find(record.seq)
+        if received is not None:
+            body = body[:-1] + b',"request":' + as_json(received) + b"}"
+        return self._replies.whole(exchange, body)
+
+    # ---- the script --------------------------------------------------------------------------
+
+    def _script_state(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        return self._shown(exchange, self._one_script().state())
+
+    def _extend_script(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        self._one_script().add(read_script(request.body), strict=_flag(parse_qs(request.query), "strict"))
+        return self._shown(exchange, self._script.state())
+
+    def _clear_script(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        return self._shown(exchange, self._one_script().clear())
+
+    def _one_script(self) -> Script:
+        """The server's script.
+
+        Raises:
+            RequestError: Every worker would have its own, and no client could say whose it speaks to.
+        """
+        if self._workers > 1:
+            raise RequestError(
+                f"A script needs one process, and this server has {self._workers} workers: start it with --workers 1.",
+                status=409,
+                type="conflict_error",
+                code="several_workers",
+            )
+        return self._script
+
+    def _shown(self, exchange: Exchange, state: ScriptState) -> Reply:
+        return self._replies.whole(exchange, RECORDS.encode(state))
 
     def _metrics(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
         return self._replies.whole(exchange, self._truth.metrics(), content_type=CONTENT_TYPE)
@@ -90,6 +143,13 @@ def _in_steps(records: Sequence[ExchangeRecord]) -> Timeline:
         return [RECORDS.encode_lines(part)] if part else []
 
     return Timeline(steps, render, after_s=array("d", bytes(8 * steps)))
+
+
+def _flag(query: dict[str, list[str]], name: str) -> bool:
+    text = query.get(name, ["false"])[-1].lower()
+    if text not in ("true", "1", "false", "0"):
+        raise RequestError(f"{name} must be true or false, got {text[:40]!r}.", param=name)
+    return text in ("true", "1")
 
 
 def _whole_number(query: dict[str, list[str]], name: str) -> int | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from mockllm.app.admin import Admin
+from mockllm.app.admin import ADMIN_PREFIX, Admin
 from mockllm.app.anthropic import anthropic_routes
 from mockllm.app.audio import audio_handler
 from mockllm.app.auth import Keys
@@ -23,20 +23,26 @@ from mockllm.app.reading import reading_routes
 from mockllm.app.replies import Replies
 from mockllm.app.responses import ResponsesRoutes
 from mockllm.app.router import Route, Router
+from mockllm.app.script import Script
 from mockllm.app.setup import make_planner, make_tokenizer
 from mockllm.clock import Clock
 from mockllm.config import Config
 from mockllm.dialects.chat import REASONING_FIELDS, Chat
 from mockllm.dialects.completions import Completions
 from mockllm.dialects.models import Models
+from mockllm.dialects.overrides import OverrideReader
 from mockllm.dialects.tokenizer import detokenize, tokenize
 from mockllm.errors import RequestError
 from mockllm.exchange import End, Exchange, Reply, Request
 from mockllm.generation.ids import Ids
 from mockllm.truth import AccessLog, Truth
+from mockllm.truth.received import Received
 from mockllm.version import VERSION
 
 log = logging.getLogger("mockllm.app")
+
+EMBEDDED_KEEP_BODIES = 100
+"""Requests kept where the settings say nothing: the command line then says 0."""
 
 Observer = Callable[[Exchange], None]
 """Gets every exchange once, when it has ended."""
@@ -90,6 +96,9 @@ class App:
         )
         keys = (*config.api_key, *api_keys)
         self._keys = Keys(keys) if keys else None
+        key_header = config.key_header.lower().encode() if config.key_header else None
+        self.script = Script()
+        self.received = Received(EMBEDDED_KEEP_BODIES if config.keep_bodies is None else config.keep_bodies)
         self._generator = Generator(
             make_planner(config, self.tokenizer, text, self._ids),
             self._models,
@@ -97,8 +106,10 @@ class App:
             self._ids,
             self.truth,
             clock.wall,
+            self.script,
+            overrides=OverrideReader(key_header) if config.overrides else None,
             truth_headers=config.truth_headers,
-            key_header=config.key_header.lower().encode() if config.key_header else None,
+            key_header=key_header,
             head_at_arrival=config.head_at == "arrival",
             lenient=config.lenient,
         )
@@ -119,6 +130,8 @@ class App:
 
     def handle(self, request: Request, exchange: Exchange) -> Reply:
         """Answer a request; what is wrong with it is answered in the API's error shape."""
+        if request.body and self.received.size and not request.target.startswith(ADMIN_PREFIX):
+            self.received.add(request, exchange)
         try:
             route, rest = self._find(request, exchange)
             if request.method == "OPTIONS":
@@ -187,7 +200,9 @@ class App:
             add(route, api=route.path.startswith("/v1"))
         add(Route("/tokenize", {"POST": self._tokenize}), api=True)
         add(Route("/detokenize", {"POST": self._detokenize}), api=True)
-        admin = Admin(self.truth, self._replies, open=not config.admin_auth)
+        admin = Admin(
+            self.truth, self.received, self.script, self._replies, open=not config.admin_auth, workers=config.workers
+        )
         add(admin.metrics_route())
         for route in admin.routes() if config.admin else ():
             add(route)

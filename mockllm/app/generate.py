@@ -7,13 +7,16 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from mockllm.app.replies import EVENT_STREAM, JSON, Replies
+from mockllm.app.script import Script
 from mockllm.dialects.dialect import Context, Dialect
 from mockllm.dialects.lenient import without_field
 from mockllm.dialects.models import Models
+from mockllm.dialects.overrides import OverrideReader, checked
 from mockllm.dialects.reader import ReadContext, Reading
 from mockllm.errors import RequestError
 from mockllm.exchange import Exchange, Reply, Request, Timeline
 from mockllm.generation.ids import Ids
+from mockllm.generation.overrides import Override, ScriptedReply, merged
 from mockllm.generation.plan import GenerationRequest, Plan, Prompt
 from mockllm.generation.planner import Planner
 from mockllm.truth import Truth
@@ -34,6 +37,8 @@ class Generator:
         ids: Makes the replies' ids.
         truth: Is told of every request, and tells whether the server is overloaded.
         wall: Unix time in seconds.
+        script: Replies that were queued.
+        overrides: Reads what a request changes about its own answer; None where it may not.
         truth_headers: Put the planned values on the wire.
         key_header: Lower-case name of the header that keys timing draws, or None.
         head_at_arrival: A stream's head does not wait for its first token.
@@ -48,7 +53,9 @@ class Generator:
         ids: Ids,
         truth: Truth,
         wall: Callable[[], float],
+        script: Script,
         *,
+        overrides: OverrideReader | None,
         truth_headers: bool,
         key_header: bytes | None,
         head_at_arrival: bool,
@@ -60,6 +67,8 @@ class Generator:
         self._ids = ids
         self._truth = truth
         self._wall = wall
+        self._script = script
+        self._overrides = overrides
         self._truth_headers = truth_headers
         self._key_header = key_header
         self._head_at_arrival = head_at_arrival
@@ -108,11 +117,14 @@ class Generator:
     ) -> Context:
         """Plan the answer to a decoded body; the exchange gets the facts of both."""
         asked.model = exchange.model = self._models.resolve(asked.model)
+        scripted = self._overridden(asked, request, exchange)
         exchange.limit_tokens = asked.limit_tokens
         exchange.seed = asked.seed
         exchange.stream = asked.stream
         key = request.headers.get(self._key_header) if self._key_header is not None else None
         plan = self._planner.plan(asked, key)
+        if self._script.given:
+            self._script.taken(scripted, asked, exchange)
         exchange.prompt_tokens = plan.prompt_tokens
         exchange.cached_tokens = plan.cached_tokens
         exchange.choices = len(plan.choices)
@@ -121,6 +133,20 @@ class Generator:
         exchange.tokens = plan.completion_tokens
         exchange.finish_reason = plan.choices[0].finish_reason
         return Context(self._ids(id_prefix), int(self._wall()), body, asked, plan)
+
+    def _overridden(self, asked: GenerationRequest, request: Request, exchange: Exchange) -> ScriptedReply | None:
+        """Note what the request or the script changes about the answer; returns the script's reply."""
+        override: Override | None = None
+        if self._overrides is not None:
+            override = self._overrides.read(asked.overrides, request.headers)
+        scripted = self._script.find(asked, exchange) if self._script.given else None
+        if scripted is not None:
+            override = scripted if override is None else checked(merged(scripted, override))
+        if override is not None:
+            asked.override = override
+            if override.seed is not None:
+                asked.seed = override.seed
+        return scripted
 
     def reading(
         self, id_prefix: str, body: Any, reading: Reading, request: Request, exchange: Exchange

@@ -9,6 +9,7 @@ from mockllm.config import Config
 from mockllm.generation import huggingface
 from mockllm.generation.composer import Habits
 from mockllm.generation.content import TextSource
+from mockllm.generation.echo import Echo
 from mockllm.generation.latency import Latency
 from mockllm.generation.planner import Planner
 from mockllm.generation.tokens import BuiltinTokenizer, Tokenizer
@@ -57,6 +58,7 @@ def make_planner(config: Config, tokenizer: Tokenizer, text: TextSource, new_id:
             refusal_probability=config.refusal_probability,
             filter_probability=config.content_filter_probability,
         ),
+        content=Echo(tokenizer) if config.content == "echo" else None,
         media_tokens={"image": config.image_tokens, "audio": config.audio_tokens, "file": config.file_tokens},
     )
 

@@ -14,6 +14,8 @@ import sys
 from collections.abc import MutableMapping
 from pathlib import Path
 
+import msgspec
+
 from mockllm.binding import inherited
 from mockllm.cli.status import show_status
 from mockllm.config import Config
@@ -77,6 +79,8 @@ async def _serve(config: Config) -> int:
     raise_descriptor_limit()
     signals = _Signals()
     signals.install()
+    if config.keep_bodies is None:  # a server of its own is measured; one that is embedded is asked
+        config = msgspec.structs.replace(config, keep_bodies=0)
     try:
         server = Server(config, sockets=_activated(os.environ), hub_cache=cache_folder(os.environ, Path.home()))
     except OSError as error:

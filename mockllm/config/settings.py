@@ -196,6 +196,16 @@ class Config(Settings, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+    content: Annotated[
+        Literal["words", "echo"],
+        setting("Free text: words of English, or an echo of the last user message, as long as it is.", group=ANSWER),
+    ] = "words"
+    overrides: Annotated[
+        bool,
+        setting(
+            "Obey the body key mockllm and the headers x-mockllm-*, which change one request's answer.", group=ANSWER
+        ),
+    ] = True
     output_tokens: Annotated[int, setting("Mean number of tokens of a reply.", group=ANSWER, ge=1, guidellm=True)] = 128
     output_tokens_std: Annotated[
         float, setting("Standard deviation of the number of tokens.", group=ANSWER, ge=0, guidellm=True)
@@ -300,6 +310,18 @@ class Config(Settings, frozen=True, kw_only=True):
     ledger_tokens: Annotated[bool, setting("Record the planned and actual time of every chunk too.", group=TRUTH)] = (
         False
     )
+
+    keep_bodies: (
+        Annotated[
+            int,
+            setting(
+                "Requests kept as they came, for /mockllm/requests/ID; none is 100 in an embedded server, 0 here.",
+                group=TRUTH,
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
 
     # Limits
     max_connections: Annotated[

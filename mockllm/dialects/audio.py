@@ -75,7 +75,13 @@ class Audio:
             extra_tokens=-(-len(file.body) // BYTES_PER_TOKEN),
         )
         request = GenerationRequest(
-            model, (prompt,), stream=stream, prompt_param="file", seed=_seed(fields), reasoning_effort="none"
+            model,
+            (prompt,),
+            stream=stream,
+            prompt_param="file",
+            seed=_seed(fields),
+            reasoning_effort="none",
+            text_only=True,
         )
         language = "english" if self._task == "translate" else _text(fields, "language", "english")
         return AudioRequest(format, language, len(file.body)), request

@@ -67,6 +67,8 @@ def read_completion(body: bytes, lenient: bool = False) -> tuple[CompletionReque
         logprobs=asked.logprobs,
         echo=asked.echo is True,
         reasoning_effort="none",
+        limit_is_default=limit is None,
+        text_only=True,
     )
     sample(asked, request, lenient)
     if asked.best_of is not None:

@@ -79,9 +79,7 @@ class OverrideReader:
         if names:
             under = _of_headers({name: headers[name] for name in names})
             found = under if found is None else merged(under, found)
-        if found is not None:
-            check_whole(found, BODY_KEY)
-        return found
+        return None if found is None else checked(found)
 
     def _remember(self, all_names: tuple[bytes, ...]) -> tuple[bytes, ...]:
         """The names of ours among them."""
@@ -91,6 +89,16 @@ class OverrideReader:
                 self._names.clear()
             self._names[all_names] = names
         return names
+
+
+def checked(override: Override) -> Override:
+    """A request's override, if its keys agree.
+
+    Raises:
+        RequestError: Its param is the key.
+    """
+    check_whole(override, BODY_KEY)
+    return override
 
 
 def read_script(body: bytes) -> list[ScriptedReply]:
@@ -123,7 +131,8 @@ def _checked(script: list[ScriptedReply]) -> list[ScriptedReply]:
 def _of_body(raw: Raw) -> Override | None:
     if bytes(raw) == b"null":
         return None
-    return _decoded(_decode, raw, BODY_KEY)
+    override: Override = _decoded(_decode, raw, BODY_KEY)
+    return override
 
 
 def _of_headers(headers: Mapping[bytes, bytes]) -> Override:
@@ -169,11 +178,7 @@ def _decoded(decode: Callable[[Any], Any], data: Any, where: str) -> Any:
 
 _UNKNOWN = "Object contains unknown field `"
 _ALL_NAMES = sorted(
-    {
-        name
-        for struct in (ScriptedReply, GivenCall, Match, *Distribution.__args__)
-        for name in struct.__struct_fields__
-    }
+    {name for struct in (ScriptedReply, GivenCall, Match, *Distribution.__args__) for name in struct.__struct_fields__}
 )
 
 
@@ -197,6 +202,3 @@ def _hint(name: str, known: Iterable[str], show: Callable[[str], str] = str) -> 
 
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {show(near[0])!r}?" if near else ""
-
-
-__all__ = ["BODY_KEY", "HEADERS", "KEYS", "OverrideReader", "read_script", "to_script"]

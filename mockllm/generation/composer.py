@@ -177,8 +177,7 @@ class Composer:
         given: list[Segment] = []
         if override.text is not None:
             given.append(Segment("text", pieces_of(self._tokenizer, override.text)))
-        for call in override.tool_calls or ():
-            given.append(self._calls.given(request, call))
+        given += [self._calls.given(request, call) for call in override.tool_calls or ()]
         return given
 
     def _ending(self, key: bytes) -> Ending | None:

@@ -74,6 +74,11 @@ class Override(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     ] = None
 
     @property
+    def exact(self) -> bool:
+        """Whether it says how long the reply is."""
+        return bool(self.tool_calls or self.refusal or self.output_tokens) or self.text is not None
+
+    @property
     def draws(self) -> bool:
         """Whether a timing is drawn, so that a key is needed."""
         return isinstance(self.ttft_ms, Struct) or isinstance(self.itl_ms, Struct)

@@ -112,6 +112,7 @@ class GenerationRequest(Struct):
         seed: The request's own, which takes the place of the server's.
         prediction: The text that the client expects (`prediction`).
         ending: Ends the reply in this way, whatever the probabilities say.
+        limit_is_default: The limit is the API's and not the request's: it cuts no text that is given as it is.
         text_only: The API has no place for reasoning and calls.
         overrides: The body key `mockllm`, undecoded.
         override: What the request, or a script, changes about the answer.
@@ -143,6 +144,7 @@ class GenerationRequest(Struct):
     reasoning_effort: str | None = None
     prediction: str | None = None
     ending: Literal["refusal", "content_filter"] | None = None
+    limit_is_default: bool = False
     text_only: bool = False
     overrides: Raw | None = None
     override: Override | None = None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mockllm.errors import RequestError
 from mockllm.generation.calls import Calls
-from mockllm.generation.composer import Composer, Habits
+from mockllm.generation.composer import Composer, Content, Habits
 from mockllm.generation.content import TextSource
 from mockllm.generation.keyed import derive, make_key
 from mockllm.generation.latency import Latency
@@ -52,6 +52,7 @@ class Planner:
         max_model_len: Longest prompt and reply together, in tokens.
         new_id: Makes a unique id out of a prefix such as `call_`.
         habits: How the model that is mocked tends to answer.
+        content: Gives the texts of replies, where they are not made out of words.
         media_tokens: What an image, a recording and a file count in a prompt.
     """
 
@@ -65,9 +66,11 @@ class Planner:
         max_model_len: int,
         new_id: Callable[[str], str],
         habits: Habits,
+        content: Content | None = None,
         media_tokens: Mapping[str, int] = NO_MEDIA_TOKENS,
     ) -> None:
         schemas = Schemas()
+        self._echoes = content is not None
         self._tokenizer = tokenizer
         self._count = tokenizer.count
         self._latency = latency
@@ -83,7 +86,7 @@ class Planner:
             fewest=habits.fewest_calls,
             most=habits.most_calls,
         )
-        self._composer = Composer(tokenizer, text, self._calls, schemas, self._vocabulary, habits)
+        self._composer = Composer(tokenizer, text, self._calls, schemas, self._vocabulary, habits, content)
         self._occurrences = Occurrences()
 
     def plan(self, request: GenerationRequest, occurrence_key: bytes | None = None) -> Plan:
@@ -97,14 +100,16 @@ class Planner:
             RequestError: The limit is out of range, prompt and limit exceed the context, a schema
                 or pattern cannot be met, or the override says what this API has no place for.
         """
+        own = request.override
+        if own is not None:
+            check_for(own, request)
+        if request.limit_is_default and (self._echoes if own is None else own.exact or self._echoes):
+            request.limit_tokens = None
         seed = self._seed if request.seed is None else request.seed
         counts = [self.prompt_tokens(prompt) for prompt in request.prompts]
         room = self._room(request, max(counts))
         if request.tools:
             self._calls.check(request.tools)
-        own = request.override
-        if own is not None:
-            check_for(own, request)
         choices: list[Choice] = []
         first_key = b""
         for prompt in request.prompts:
