@@ -17,7 +17,15 @@ Json = dict[str, Any]
 
 CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
+RESPONSES = "/v1/responses"
 TOKENIZER = BuiltinTokenizer()
+
+INPUT: dict[str, Json] = {
+    CHAT: {"messages": [{"role": "user", "content": "Hello"}]},
+    COMPLETIONS: {"prompt": "Hello"},
+    RESPONSES: {"input": "Hello"},
+}
+"""What a body says where it does not matter."""
 
 
 class Mock:
@@ -81,8 +89,7 @@ class Mock:
 
 
 def _filled(path: str, body: Json) -> Json:
-    prompt = {"messages": [{"role": "user", "content": "Hello"}]} if path == CHAT else {"prompt": "Hello"}
-    return {"model": "m"} | prompt | body
+    return {"model": "m"} | INPUT[path] | body
 
 
 def _decoded(frame: bytes) -> Json:

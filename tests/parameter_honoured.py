@@ -440,6 +440,7 @@ ROWS = [
         lambda mock, path: (
             mock.whole(path, service_tier="flex")["service_tier"] == "flex"
             and mock.whole(path, service_tier="auto")["service_tier"] == "default"
+            and mock.whole(path, service_tier="fast")["service_tier"] == "priority"
             and {chunk["service_tier"] for chunk in mock.chunks(path, service_tier="priority")} == {"priority"}
         ),
         CHAT_ONLY,

@@ -1,4 +1,4 @@
-"""Every parameter of chat and completions: what becomes of it, what it takes, and what it refuses.
+"""Every parameter of chat, completions and Responses: what becomes of it, what it takes, and what it refuses.
 
 The README's table is written from here (`python -m tests.parameter_table` after a change), and
 `test_parameters` proves each row.
@@ -6,21 +6,28 @@ The README's table is written from here (`python -m tests.parameter_table` after
 
 from __future__ import annotations
 
-from tests import parameter_honoured, parameter_validated
+from tests import parameter_honoured, parameter_responses, parameter_validated
+from tests.answers import RESPONSES
 from tests.flag_table import README
 from tests.parameter_rows import BOTH, UNKNOWN, Row
 
 BEGIN, END = "<!-- parameters: begin, written by tests/parameter_table.py -->", "<!-- parameters: end -->"
 
-ROWS = [*parameter_honoured.ROWS, *parameter_validated.ROWS]
+ROWS = [*parameter_honoured.ROWS, *parameter_validated.ROWS, *parameter_responses.ROWS]
 
 
 def table() -> str:
-    """All parameters as a Markdown table; a parameter that the endpoints take differently has two rows."""
+    """All parameters as Markdown: those of chat and completions side by side, then those of Responses.
+
+    A parameter that chat and completions take differently has two rows.
+    """
     lines = ["| parameter | chat | completions | takes |", "|---|---|---|---|"]
     for row in ROWS:
-        cells = [row.kind if path in row.endpoints else _elsewhere(row, path) for path in BOTH]
-        lines.append(f"| `{row.name}` | {' | '.join(cells)} | {row.takes} |")
+        if row.endpoints != (RESPONSES,):
+            cells = [row.kind if path in row.endpoints else _elsewhere(row, path) for path in BOTH]
+            lines.append(f"| `{row.name}` | {' | '.join(cells)} | {row.takes} |")
+    lines += ["", "Of `/v1/responses`:", "", "| parameter | | takes |", "|---|---|---|"]
+    lines += [f"| `{row.name}` | {row.kind} | {row.takes} |" for row in ROWS if row.endpoints == (RESPONSES,)]
     return "\n".join(lines)
 
 

@@ -93,6 +93,9 @@ def test_a_wrong_key_is_refused_and_not_repeated_whole(given: str) -> None:
         ("PUT", "/v1/models"),
         ("POST", "/tokenize"),
         ("POST", "/v1/detokenize"),
+        ("POST", "/v1/messages"),
+        ("POST", "/v1/embeddings"),
+        ("POST", "/rerank"),
         ("POST", "/v1/%63ompletions"),
     ],
 )
@@ -103,7 +106,15 @@ def test_api_routes_are_guarded_in_both_spellings(method: str, path: str) -> Non
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/"), ("GET", "/health"), ("HEAD", "/health"), ("GET", "/metrics"), ("OPTIONS", "/v1/chat/completions")],
+    [
+        ("GET", "/"),
+        ("GET", "/health"),
+        ("HEAD", "/health"),
+        ("GET", "/metrics"),
+        ("GET", "/ping"),
+        ("GET", "/version"),
+        ("OPTIONS", "/v1/chat/completions"),
+    ],
 )
 def test_what_probes_and_browsers_ask_stays_open(method: str, path: str) -> None:
     assert ask(app(api_key=(KEY,)), method, path).status in (200, 204)

@@ -8,12 +8,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.answers import CHAT, COMPLETIONS, Json, Mock
-from tests.parameter_rows import USER, At
+from tests.answers import CHAT, COMPLETIONS, INPUT, Json, Mock
+from tests.parameter_rows import At
 from tests.parameter_table import ROWS
 
 STRICT, LENIENT = Mock(), Mock(lenient=True)
-INPUT: dict[str, Json] = {CHAT: {"messages": [USER]}, COMPLETIONS: {"prompt": "Hello"}}
 INPUTS = ("model", "messages", "prompt")
 
 

@@ -10,15 +10,15 @@ import pytest
 
 from mockllm.dialects.chat_request import ChatRequest
 from mockllm.dialects.completions_request import CompletionRequest
-from tests.answers import CHAT, COMPLETIONS, Json, Mock
+from mockllm.dialects.responses.request import ResponsesRequest
+from tests.answers import CHAT, COMPLETIONS, INPUT, RESPONSES, Json, Mock
 from tests.flag_table import README
 from tests.parameter_rows import HONOURED, NAMED, REFUSED, TOOL, USER, VALIDATED, At, Row
 from tests.parameter_table import ROWS, with_table
 
 STRICT = Mock()
 LENIENT = Mock(lenient=True)
-INPUT: dict[str, Json] = {CHAT: {"messages": [USER]}, COMPLETIONS: {"prompt": "Hello"}}
-
+INPUTS = {CHAT: ("model", "messages"), COMPLETIONS: ("model", "prompt"), RESPONSES: ("model", "input")}
 CASES = [pytest.param(row, path, id=f"{path.split('/')[2]}-{row.name}") for row in ROWS for path in row.endpoints]
 every_row = pytest.mark.parametrize(("row", "path"), CASES)
 
@@ -37,6 +37,13 @@ def refusal(path: str, body: Json) -> str:
     assert (error["type"], error["code"]) == ("invalid_request_error", "invalid_request")
     assert error["message"]
     return str(error["param"])
+
+
+def said(reply: Json) -> Any:
+    """What a reply says, apart from what is unique in it."""
+    if "choices" in reply:
+        return reply["choices"], reply["usage"]
+    return [item["content"] for item in reply["output"]], reply["usage"]
 
 
 @every_row
@@ -58,7 +65,7 @@ def test_lenient_servers_accept_bad_values_too(row: Row, path: str) -> None:
     for bad in row.bad:
         value = bad.value if isinstance(bad, At) else bad
         status, reply = send(LENIENT, path, row.beside | {row.name: value})
-        assert status == 200 or row.name in ("model", "messages", "prompt"), (value, reply)
+        assert status == 200 or row.name in INPUTS[path], (value, reply)
 
 
 @every_row
@@ -70,13 +77,15 @@ def test_what_becomes_of_it(row: Row, path: str) -> None:
         plain = send(STRICT, path, row.beside)[1]
         for value in row.good:
             reply = send(STRICT, path, row.beside | {row.name: value})[1]
-            assert (reply["choices"], reply["usage"]) == (plain["choices"], plain["usage"])
+            assert said(reply) == said(plain)
     else:
         assert row.kind == REFUSED
         assert row.good == [None]
 
 
-@pytest.mark.parametrize(("path", "struct"), [(CHAT, ChatRequest), (COMPLETIONS, CompletionRequest)])
+@pytest.mark.parametrize(
+    ("path", "struct"), [(CHAT, ChatRequest), (COMPLETIONS, CompletionRequest), (RESPONSES, ResponsesRequest)]
+)
 def test_the_table_has_exactly_the_fields_that_are_read(path: str, struct: type[msgspec.Struct]) -> None:
     named = [row.name for row in ROWS if path in row.endpoints]
     assert sorted([*named, "mockllm"]) == sorted(field.encode_name for field in msgspec.structs.fields(struct))
@@ -87,10 +96,11 @@ def test_the_readme_shows_the_table() -> None:
     assert with_table(text) == text, "run `python -m tests.parameter_table`"
 
 
-@pytest.mark.parametrize("path", [CHAT, COMPLETIONS])
+@pytest.mark.parametrize("path", [CHAT, COMPLETIONS, RESPONSES])
 def test_unknown_fields_pass(path: str) -> None:
     plain, odd = send(STRICT, path, {}), send(STRICT, path, {"surprise": [1, {}], "temprature": "hot"})
-    assert (odd[0], odd[1]["choices"]) == (200, plain[1]["choices"])
+    assert odd[0] == 200
+    assert said(odd[1]) == said(plain[1])
 
 
 @pytest.mark.parametrize(

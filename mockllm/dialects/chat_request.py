@@ -6,22 +6,31 @@ Source: https://platform.openai.com/docs/api-reference/chat/create; vLLM's
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from mockllm.dialects.chat_tools import read_function_call, read_functions, read_tool_choice, read_tools
 from mockllm.dialects.decode import decoder
+from mockllm.dialects.fields import (
+    AtLeastOne,
+    CacheKey,
+    CacheRetention,
+    Effort,
+    Flag,
+    Metadata,
+    Object,
+    SafetyIdentifier,
+    TopLogprobs,
+    Verbosity,
+)
 from mockllm.dialects.messages import Content, content_text, prompt_of
-from mockllm.dialects.sampling import AtLeastOne, Flag, Sampling, ServiceTier, TopLogprobs, sample
+from mockllm.dialects.sampling import Sampling, sample
 from mockllm.dialects.turns import Turn, check_turns
 from mockllm.errors import RequestError
 from mockllm.generation.plan import GenerationRequest
 
-Object = dict[str, Any]
-Metadata = Annotated[
-    dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]], Meta(max_length=16)
-]
+ServiceTier = Literal["auto", "default", "flex", "scale", "priority", "fast"]
 
 
 class Prediction(Struct):
@@ -64,17 +73,17 @@ class ChatRequest(Sampling, kw_only=True):
     parallel_tool_calls: Flag = None
     functions: Annotated[list[Object], Meta(min_length=1, max_length=128)] | None = None
     function_call: str | Object | None = None
-    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
-    verbosity: Literal["low", "medium", "high"] | None = None
+    reasoning_effort: Effort | None = None
+    verbosity: Verbosity | None = None
     prediction: Prediction | None = None
     modalities: Annotated[list[Literal["text", "audio"]], Meta(min_length=1)] | None = None
     audio: AudioOutput | None = None
     service_tier: ServiceTier | None = None
     store: Flag = None
     metadata: Metadata | None = None
-    safety_identifier: Annotated[str, Meta(max_length=128)] | None = None
-    prompt_cache_key: Annotated[str, Meta(max_length=64)] | None = None
-    prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
+    safety_identifier: SafetyIdentifier | None = None
+    prompt_cache_key: CacheKey | None = None
+    prompt_cache_retention: CacheRetention | None = None
     prompt_cache_options: PromptCacheOptions | None = None
     web_search_options: WebSearchOptions | None = None
     moderation: Object | None = None
@@ -138,9 +147,12 @@ def read_chat(body: bytes, lenient: bool = False) -> tuple[ChatRequest, Generati
     return asked, request
 
 
+_TIERS = {"auto": "default", "fast": "priority"}
+
+
 def served_tier(asked: str | None) -> bytes:
-    """The tier that served the request: the one asked for; where the server may choose, the default one."""
-    return b"default" if asked is None or asked == "auto" else asked.encode()
+    """The tier that served the request, as the reply names it: the one asked for, if one was."""
+    return _TIERS.get(asked or "auto", asked or "").encode()
 
 
 def _read_tools(asked: ChatRequest, request: GenerationRequest) -> None:

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from mockllm.dialects.decode import decoder
-from mockllm.dialects.sampling import Count, Sampling, TopLogprobs, sample
+from mockllm.dialects.fields import Count, Flag, TopLogprobs
+from mockllm.dialects.sampling import Sampling, sample
 from mockllm.errors import RequestError
 from mockllm.generation.plan import GenerationRequest, Message, Prompt
 
@@ -29,7 +30,7 @@ class CompletionRequest(Sampling, kw_only=True):
     max_tokens: Count | None = None
     best_of: Annotated[int, Meta(ge=0, le=20)] | None = None
     logprobs: TopLogprobs | None = None
-    echo: bool | None = None
+    echo: Flag = None
     suffix: str | None = None
 
 

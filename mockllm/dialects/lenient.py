@@ -35,15 +35,16 @@ def without_field(body: bytes, param: str | None) -> bytes | None:
         return None
     try:
         fields = _decode(body)
-        if not _leave_out(fields, path if path[0] in _KEPT else path[:1]):
+        kept = path[0] in _KEPT and not (path[0] == "prompt" and "input" in fields)  # there it is a template
+        if not _leave_out(fields, path if kept else path[:1], kept):
             return None
         return msgspec.json.encode(fields)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
 
 
-def _leave_out(fields: dict[str, Any], path: list[int | str]) -> bool:
-    """Delete what is at the path or, where that is missing, what should have had it; not a field that is kept."""
+def _leave_out(fields: dict[str, Any], path: list[int | str], kept: bool) -> bool:
+    """Delete what is at the path or, where that is missing, what should have had it; not the field if it is kept."""
     holders: list[Any] = [fields]
     for step in path:
         holder = holders[-1]
@@ -51,7 +52,7 @@ def _leave_out(fields: dict[str, Any], path: list[int | str]) -> bool:
             break
         holders.append(holder[step])
     depth = len(holders) - 2
-    if depth < 0 or (depth == 0 and path[0] in _KEPT):
+    if depth < kept:
         return False
     del holders[depth][path[depth]]
     return True

@@ -11,29 +11,27 @@ https://platform.openai.com/docs/api-reference/completions/create; vLLM's `ChatC
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from mockllm.dialects.fields import (
+    AtLeastOne,
+    Count,
+    Flag,
+    Int64,
+    Object,
+    Penalty,
+    Share,
+    Temperature,
+    TopLogprobs,
+    read_stop,
+)
 from mockllm.dialects.formats import Formatted, read_format
 from mockllm.errors import RequestError
 from mockllm.generation.plan import GenerationRequest
 
-STOP_SEQUENCES = 4
-"""As many as the APIs take; lenient servers take more."""
-
-MOST_LOGPROBS = 20
-"""The most alternatives of a token: OpenAI's bound for chat, and vLLM's default `--max-logprobs`."""
-
-Flag = bool | None
-Count = Annotated[int, Meta(ge=0)]
-AtLeastOne = Annotated[int, Meta(ge=1)]
-Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-Penalty = Annotated[float, Meta(ge=-2, le=2)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-TopLogprobs = Annotated[int, Meta(ge=0, le=MOST_LOGPROBS)]
 TokenIds = list[Count]
-ServiceTier = Literal["auto", "default", "flex", "scale", "priority", "fast"]
 
 
 class StreamOptions(Struct):
@@ -51,7 +49,7 @@ class Sampling(Formatted, kw_only=True):
     stream: Flag = None
     stream_options: StreamOptions | None = None
     max_completion_tokens: AtLeastOne | None = None
-    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    temperature: Temperature | None = None
     top_p: Share | None = None
     n: Annotated[int, Meta(ge=1, le=128)] | None = None
     stop: str | list[str] | UnsetType | None = UNSET
@@ -87,10 +85,10 @@ class Sampling(Formatted, kw_only=True):
     request_id: str | None = None
     session_id: str | None = None
     cache_salt: Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^@/\\\x00]*$")] | None = None
-    kv_transfer_params: dict[str, Any] | None = None
-    ec_transfer_params: dict[str, Any] | None = None
+    kv_transfer_params: Object | None = None
+    ec_transfer_params: Object | None = None
     vllm_xargs: dict[str, str | float | list[str | float]] | None = None
-    repetition_detection: dict[str, Any] | None = None
+    repetition_detection: Object | None = None
     mockllm: Raw | UnsetType = UNSET
 
 
@@ -110,7 +108,7 @@ def sample(asked: Sampling, request: GenerationRequest, lenient: bool) -> None:
     if options is not None:
         _stream_options(options, request)
     if asked.stop:
-        request.stop = _stop(asked.stop, lenient)
+        request.stop = read_stop(asked.stop, lenient)
     if asked.stop_token_ids:
         request.stop_token_ids = tuple(asked.stop_token_ids)
     if asked.include_stop_str_in_output:
@@ -138,14 +136,3 @@ def _stream_options(options: StreamOptions, request: GenerationRequest) -> None:
     # An empty object passes, as on vLLM.
     if not request.stream and options != StreamOptions():
         raise RequestError("stream_options is only allowed with stream: true.", param="stream_options")
-
-
-def _stop(stop: str | list[str], lenient: bool) -> tuple[str, ...]:
-    if isinstance(stop, str):
-        return (stop,)
-    if len(stop) > STOP_SEQUENCES and not lenient:
-        raise RequestError(f"stop must have at most {STOP_SEQUENCES} sequences, got {len(stop)}.", param="stop")
-    for number, sequence in enumerate(stop):
-        if not sequence:
-            raise RequestError("A stop sequence must not be empty.", param=f"stop[{number}]")
-    return tuple(stop)

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from mockllm.dialects.dialect import Context, StepStream
+from mockllm.dialects.fields import read_stop
 from mockllm.dialects.responses.assembly import ID_PREFIX, opening, whole_response
 from mockllm.dialects.responses.body import ResponsesBody, echo_of
 from mockllm.dialects.responses.inputs import read_input
@@ -55,7 +56,6 @@ class Responses:
         media += reading.media
         tools = read_tools(asked.tools)
         text, reasoning = asked.text, asked.reasoning
-        stop = asked.stop
         prompt = self._prompt(asked, messages, media)
         request = GenerationRequest(
             asked.model,
@@ -66,7 +66,7 @@ class Responses:
             prompt_param="input",
             min_tokens=asked.min_tokens or 0,
             exact=bool(asked.ignore_eos),
-            stop=() if not stop else (stop,) if isinstance(stop, str) else tuple(stop),
+            stop=read_stop(asked.stop or ()),
             include_stop=bool(asked.include_stop_str_in_output),
             seed=asked.seed,
             logprobs=(asked.top_logprobs or 0) if asked.with_logprobs else None,

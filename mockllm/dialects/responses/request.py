@@ -9,11 +9,25 @@ Source: https://platform.openai.com/docs/api-reference/responses/create; vLLM's
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from mockllm.dialects.decode import decoder
+from mockllm.dialects.fields import (
+    AtLeastOne,
+    CacheKey,
+    CacheRetention,
+    Count,
+    Effort,
+    Int64,
+    Metadata,
+    SafetyIdentifier,
+    Share,
+    Temperature,
+    TopLogprobs,
+    Verbosity,
+)
 from mockllm.dialects.responses.inputs import InputItem
 from mockllm.errors import RequestError
 
@@ -29,13 +43,12 @@ Includable = Literal[
 ]
 ServiceTier = Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"]
 SummaryStyle = Literal["auto", "concise", "detailed"]
-AtLeastZero = Annotated[float, Meta(ge=0)]
 
 
 class Reasoning(Struct):
     """`reasoning`; `generate_summary` is the old name of `summary`."""
 
-    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    effort: Effort | None = None
     summary: SummaryStyle | None = None
     generate_summary: SummaryStyle | None = None
 
@@ -44,7 +57,7 @@ class TextConfig(Struct):
     """`text`: what the text has to be, and how wordy."""
 
     format: dict[str, Any] | None = None
-    verbosity: Literal["low", "medium", "high"] | None = None
+    verbosity: Verbosity | None = None
 
 
 class StreamOptions(Struct):
@@ -74,11 +87,11 @@ class ResponsesRequest(Struct):
     stream_options: StreamOptions | None = None
     background: bool | None = None
     store: bool | None = None
-    max_output_tokens: int | None = None
-    max_tool_calls: Annotated[int, Meta(ge=1)] | None = None
-    min_tokens: Annotated[int, Meta(ge=0)] | None = None
+    max_output_tokens: AtLeastOne | None = None
+    max_tool_calls: AtLeastOne | None = None
+    min_tokens: Count | None = None
     ignore_eos: bool | None = None
-    seed: int | None = None
+    seed: Int64 | None = None
     stop: str | list[str] | None = None
     include_stop_str_in_output: bool | None = None
     tools: list[dict[str, Any]] | None = None
@@ -87,16 +100,16 @@ class ResponsesRequest(Struct):
     text: TextConfig | None = None
     reasoning: Reasoning | None = None
     include: list[Includable] | None = None
-    temperature: AtLeastZero | None = None
-    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
-    top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
+    temperature: Temperature | None = None
+    top_p: Share | None = None
+    top_logprobs: TopLogprobs | None = None
     truncation: Literal["auto", "disabled"] | None = None
     service_tier: ServiceTier | None = None
-    metadata: dict[str, str] | None = None
+    metadata: Metadata | None = None
     user: str | None = None
-    safety_identifier: str | None = None
-    prompt_cache_key: str | None = None
-    prompt_cache_retention: Literal["in_memory", "24h"] | None = None
+    safety_identifier: SafetyIdentifier | None = None
+    prompt_cache_key: CacheKey | None = None
+    prompt_cache_retention: CacheRetention | None = None
     mockllm: Raw | UnsetType = UNSET
 
     @property
