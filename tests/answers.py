@@ -114,6 +114,9 @@ def assemble(chunks: Sequence[Json]) -> Json:
                 choice["text"] = choice.get("text", "") + part["text"]
             if part["logprobs"] is not None:
                 _extend(choice, part["logprobs"])
+            for key in ("token_ids", "prompt_token_ids"):
+                if part.get(key) is not None:
+                    choice[key] = choice.get(key, []) + part[key]
             choice["finish_reason"] = part["finish_reason"]
             choice["stop_reason"] = part.get("stop_reason")
     return {"choices": [choices[index] for index in sorted(choices)], "usage": chunks[-1]["usage"]}

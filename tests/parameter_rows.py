@@ -55,6 +55,7 @@ NO_NUMBER = ["1", True, []]
 NO_OBJECT = ["a", 1, ["a"]]
 
 USER = {"role": "user", "content": "Hello"}
+POEM = {"role": "assistant", "content": "Roses are"}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "now", "arguments": "{}"}}
 TOOL = {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}
 SHELL = {"type": "custom", "custom": {"name": "shell"}}
@@ -138,6 +139,29 @@ def hides_reasoning(mock: Mock, path: str) -> bool:
     return "reasoning_content" in thinks.message(reasoning_effort="high") and "reasoning_content" not in thinks.message(
         reasoning_effort="high", include_reasoning=False
     )
+
+
+def budgets_reasoning(mock: Mock, path: str) -> bool:
+    usage = Mock(**REASONING).whole(path, reasoning_effort="high", thinking_token_budget=2)["usage"]
+    return bool(usage["completion_tokens_details"]["reasoning_tokens"] == 2)
+
+
+def truncates(mock: Mock, path: str) -> bool:
+    text = "One two three four"
+    prompt: Json = {"prompt": text} if path == COMPLETIONS else {"messages": [{"role": "user", "content": text}]}
+    return bool(mock.whole(path, truncate_prompt_tokens=2, **prompt)["usage"]["prompt_tokens"] == 2)
+
+
+def shows_ids(mock: Mock, path: str) -> bool:
+    choice = mock.whole(path, return_token_ids=True)["choices"][0]
+    return bool(mock.app.tokenizer.decode(choice["token_ids"]) == text_of(mock, path))
+
+
+def names_by_id(mock: Mock, path: str) -> bool:
+    wanted: Json = {"logprobs": 1} if path == COMPLETIONS else {"logprobs": True}
+    logprobs = mock.whole(path, return_tokens_as_token_ids=True, **wanted)["choices"][0]["logprobs"]
+    first = logprobs["tokens"][0] if path == COMPLETIONS else logprobs["content"][0]["token"]
+    return bool(first == f"token_id:{mock.app.tokenizer.encode(text_of(mock, path))[0]}")
 
 
 def predicts(mock: Mock, path: str) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import partial
 
 from mockllm.dialects.chat_request import ChatRequest, read_chat, served_tier
-from mockllm.dialects.chat_stream import ChatWriter, scored
-from mockllm.dialects.chunks import FINGERPRINT, finish_json
+from mockllm.dialects.chat_stream import ChatWriter, FieldsWriter, echoed, scored
+from mockllm.dialects.chunks import FINGERPRINT, choice_ids, finish_json, ids_json
 from mockllm.dialects.dialect import Context, StepStream
 from mockllm.dialects.jsontext import quoted
 from mockllm.dialects.logprobs import chat_logprobs, prompt_logprobs
@@ -55,7 +55,9 @@ class Chat:
     def stream(self, context: Context) -> Timeline:
         """See `Dialect`."""
         plan = context.plan
-        writer = ChatWriter(context, self._role_chunk == "with-first-token", self._shown_fields(context))
+        fields = self._shown_fields(context)
+        writer_type = ChatWriter if len(fields) == 1 else FieldsWriter
+        writer = writer_type(context, self._role_chunk == "with-first-token", fields)
         preamble = [writer.role(choice) for choice in plan.choices] if self._role_chunk == "at-head" else []
         options = context.body.stream_options
         if options is not None and options.include_obfuscation:
@@ -78,7 +80,7 @@ class Chat:
             plan_usage(plan),
             served_tier(context.body.service_tier),
             FINGERPRINT.encode(),
-            _prompt_logprobs(context),
+            _prompt(context),
         )
 
     def _shown_fields(self, context: Context) -> tuple[str, ...]:
@@ -86,15 +88,16 @@ class Chat:
         return () if context.body.include_reasoning is False else self._reasoning_fields
 
     def _choice(self, context: Context, choice: Choice) -> bytes:
-        return b'{"index":%d,"message":{"role":"assistant",%b},"logprobs":%b,"finish_reason":%b}' % (
+        return b'{"index":%d,"message":{"role":"assistant",%b},"logprobs":%b,"finish_reason":%b%b}' % (
             choice.index,
             self._message(context, choice),
             _logprobs(context, choice),
             finish_json(choice),
+            ids_json("token_ids", choice_ids(choice)) if context.request.token_ids else b"",
         )
 
     def _message(self, context: Context, choice: Choice) -> bytes:
-        text = _joined(choice, "text")
+        text = echoed(context) + _joined(choice, "text")
         refusal = _joined(choice, "refusal")
         reasoning = _joined(choice, "reasoning")
         calls = [segment for segment in choice.segments if segment.kind == "tool"]
@@ -137,15 +140,19 @@ def _logprobs(context: Context, choice: Choice) -> bytes:
         return b"null"
     for segment in choice.segments:
         if segment.kind in ("text", "refusal"):
-            entries = chat_logprobs(choice.scores, segment.pieces, 0, context.request.logprobs or 0)
+            ids = segment.ids if context.request.tokens_as_ids else None
+            entries = chat_logprobs(choice.scores, segment.pieces, 0, context.request.logprobs or 0, ids)
             return scored(segment.kind, entries)
     return b"null"
 
 
-def _prompt_logprobs(context: Context) -> bytes:
-    """vLLM's field of the whole reply; nothing where it was not asked for."""
-    count = context.request.prompt_logprobs
+def _prompt(context: Context) -> bytes:
+    """vLLM's fields about the prompt's tokens; nothing where they were not asked for."""
+    request = context.request
     shown = context.plan.choices[0].prompt
-    if count is None or shown is None:
+    if shown is None:
         return b""
-    return b',"prompt_logprobs":' + prompt_logprobs(shown, count)
+    fields = b""
+    if request.prompt_logprobs is not None:
+        fields += b',"prompt_logprobs":' + prompt_logprobs(shown, request.prompt_logprobs)
+    return fields + ids_json("prompt_token_ids", shown.ids) if request.token_ids else fields

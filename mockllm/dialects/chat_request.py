@@ -134,6 +134,8 @@ def read_chat(body: bytes, lenient: bool = False) -> tuple[ChatRequest, Generati
         raise RequestError("top_logprobs is only allowed with logprobs: true.", param="top_logprobs")
     if asked.reasoning_effort is not None:
         request.reasoning_effort = asked.reasoning_effort
+    if asked.echo:
+        request.echo = True
     sample(asked, request, lenient)
     _read_tools(asked, request)
     if asked.prediction is not None:

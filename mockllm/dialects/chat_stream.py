@@ -7,10 +7,11 @@ Source: https://platform.openai.com/docs/api-reference/chat-streaming; vLLM's an
 from __future__ import annotations
 
 from mockllm.dialects.chat_request import served_tier
-from mockllm.dialects.chunks import ChunkWriter
+from mockllm.dialects.chunks import ChunkWriter, ids_json
 from mockllm.dialects.dialect import Context
 from mockllm.dialects.jsontext import quoted
 from mockllm.dialects.logprobs import chat_logprobs
+from mockllm.generation.pieces import piece as as_piece
 from mockllm.generation.plan import Choice, Segment
 
 
@@ -21,7 +22,7 @@ class ChatWriter(ChunkWriter):
         context: The answer.
         role_chunk: A chunk of its own announces the role, with the first token; else the role
             stands nowhere (`none`) or went out with the head (`at-head`).
-        reasoning_fields: Delta keys that carry reasoning text; with none it is kept to itself.
+        reasoning_fields: Delta keys that carry reasoning text; one of them, or see `FieldsWriter`.
     """
 
     def __init__(self, context: Context, role_chunk: bool, reasoning_fields: tuple[str, ...]) -> None:
@@ -33,15 +34,24 @@ class ChatWriter(ChunkWriter):
         self._reasoning_fields = reasoning_fields
         self._legacy = context.request.tool_choice.legacy
         self._top = context.request.logprobs or 0
+        self._as_ids = context.request.tokens_as_ids
+        self._echoed = echoed(context)
         self._tool_index: dict[int, int] = {}
 
     def role(self, choice: Choice) -> bytes:
         """The chunk that announces the role."""
         content = b"null" if choice.segments and choice.segments[0].kind == "tool" else b'""'
-        return self.chunk(choice.index, b'"delta":{"role":"assistant","content":%b}' % content, 0)
+        chunk = self.chunk(choice.index, b'"delta":{"role":"assistant","content":%b}' % content, 0)
+        if not self._ids or choice.prompt is None:
+            return chunk
+        tail = self._close_chunk(0)
+        return chunk[: -len(tail)] + b"]" + ids_json("prompt_token_ids", choice.prompt.ids) + tail[1:]
 
     def open(self, choice: Choice) -> list[bytes]:
-        return [self.role(choice)] if self._role_chunk else []
+        events = [self.role(choice)] if self._role_chunk else []
+        if self._echoed:
+            events.append(self.chunk(choice.index, b'"delta":{"content":"%b"}' % self._echoed, 0))
+        return events
 
     def begin(self, choice: Choice, segment: Segment) -> list[bytes]:
         call = segment.call
@@ -66,22 +76,6 @@ class ChatWriter(ChunkWriter):
             before += other.steps
         return [self.chunk(choice.index, b'"delta":{%b}' % delta, before + 1)]
 
-    def tokens(self, choice: Choice, segment: Segment, first: int, upto: int, before: int) -> list[bytes]:
-        if segment.kind == "reasoning" and not self._reasoning_fields:
-            return []
-        if segment.kind == "reasoning" and len(self._reasoning_fields) > 1:
-            return self._doubled(choice, segment, first, upto, before)
-        return super().tokens(choice, segment, first, upto, before)
-
-    def _doubled(self, choice: Choice, segment: Segment, first: int, upto: int, before: int) -> list[bytes]:
-        """Reasoning under several keys at once."""
-        keys = [b'"%b":"' % field.encode() for field in self._reasoning_fields]
-        return [
-            self.chunk(choice.index, b'"delta":{%b}' % b",".join([key + piece + b'"' for key in keys]), before + number)
-            for number, piece in enumerate(segment.pieces[first:upto], 1)
-            if piece
-        ]
-
     def _around(self, choice: Choice, segment: Segment) -> tuple[bytes, bytes]:
         if segment.kind == "text":
             return b'"delta":{"content":"', b'"}'
@@ -97,7 +91,33 @@ class ChatWriter(ChunkWriter):
     def _logprobs(self, choice: Choice, segment: Segment, piece: bytes, position: int) -> bytes:
         if choice.scores is None or segment.kind not in ("text", "refusal"):
             return b"null"
-        return scored(segment.kind, chat_logprobs(choice.scores, (piece,), position, self._top))
+        ids = segment.ids[position : position + 1] if self._as_ids and segment.ids else None
+        return scored(segment.kind, chat_logprobs(choice.scores, (piece,), position, self._top, ids))
+
+
+class FieldsWriter(ChatWriter):
+    """The same for reasoning text that stands under several keys at once, or under none."""
+
+    def tokens(self, choice: Choice, segment: Segment, first: int, upto: int, before: int) -> list[bytes]:
+        if segment.kind != "reasoning":
+            return super().tokens(choice, segment, first, upto, before)
+        if not self._reasoning_fields:
+            return []
+        keys = [b'"%b":"' % field.encode() for field in self._reasoning_fields]
+        return [
+            self.chunk(choice.index, b'"delta":{%b}' % b",".join([key + piece + b'"' for key in keys]), before + number)
+            for number, piece in enumerate(segment.pieces[first:upto], 1)
+            if piece
+        ]
+
+
+def echoed(context: Context) -> bytes:
+    """What a reply's text begins with where it goes on with the last message (vLLM's `echo`)."""
+    request = context.request
+    messages = request.prompts[0].messages
+    if not request.echo or not messages or messages[-1].role != "assistant":
+        return b""
+    return as_piece(messages[-1].text)
 
 
 def scored(kind: str, entries: bytes) -> bytes:

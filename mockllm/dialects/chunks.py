@@ -9,6 +9,8 @@ and `stop_reason`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mockllm.dialects.dialect import Context
 from mockllm.dialects.jsontext import quoted
 from mockllm.dialects.usage import plan_usage, usage_json
@@ -37,7 +39,10 @@ class ChunkWriter:
         self._empty = empty
         self._continuous = request.continuous_usage
         self._tail = b'],"usage":null}\n\n' if request.include_usage else b"]}\n\n"
-        self._made: dict[int, tuple[Segment, bytes, bytes]] = {}
+        self._ids = request.token_ids
+        self._made: dict[int, tuple[Segment, bytes, bytes]] = {}  # a choice's segment, its prefix and its suffix
+        # Whether what stands behind a piece is the same for all of them.
+        self._plain = request.logprobs is None and not request.continuous_usage and not request.token_ids
 
     # ---- what a dialect says -----------------------------------------------------------------
 
@@ -51,7 +56,15 @@ class ChunkWriter:
 
     # ---- chunks ------------------------------------------------------------------------------
 
-    def chunk(self, index: int, text: bytes, tokens: int, logprobs: bytes = b"null", finish: bytes = b"null") -> bytes:
+    def chunk(
+        self,
+        index: int,
+        text: bytes,
+        tokens: int,
+        logprobs: bytes = b"null",
+        finish: bytes = b"null",
+        ids: Sequence[int] | None = None,
+    ) -> bytes:
         """One chunk.
 
         Args:
@@ -60,13 +73,15 @@ class ChunkWriter:
             tokens: How many tokens of the choice are out with it.
             logprobs: As JSON.
             finish: The finish reason as JSON, and what follows it.
+            ids: Token ids that belong to it, where they are shown.
         """
-        return b'%b{"index":%d,%b,"logprobs":%b,"finish_reason":%b}%b' % (
+        return b'%b{"index":%d,%b,"logprobs":%b,"finish_reason":%b%b}%b' % (
             self._head,
             index,
             text,
             logprobs,
             finish,
+            ids_json("token_ids", ids) if self._ids else b"",
             self._close_chunk(tokens),
         )
 
@@ -82,25 +97,28 @@ class ChunkWriter:
         if made is None or made[0] is not segment:
             opening, closing = self._around(choice, segment)
             prefix = b'%b{"index":%d,%b' % (self._head, choice.index, opening)
+            if self._plain:
+                closing += b',"logprobs":null,"finish_reason":null}' + self._tail
             made = self._made[choice.index] = (segment, prefix, closing)
-        prefix, closing = made[1], made[2]
+        _, prefix, closing = made
         pieces = segment.pieces
         if upto - first != len(pieces):
             pieces = pieces[first:upto]
-        if choice.scores is None and not self._continuous:
-            suffix = closing + b',"logprobs":null,"finish_reason":null}' + self._tail
-            return [prefix + piece + suffix for piece in pieces if piece]
+        if self._plain:
+            return [prefix + piece + closing for piece in pieces if piece]
+        ids = segment.ids if self._ids else None
         return [
-            b'%b%b%b,"logprobs":%b,"finish_reason":null}%b'
+            b'%b%b%b,"logprobs":%b,"finish_reason":null%b}%b'
             % (
                 prefix,
                 piece,
                 closing,
                 self._logprobs(choice, segment, piece, first + number),
+                b"" if ids is None else ids_json("token_ids", ids[first + number : first + number + 1]),
                 self._close_chunk(before + number + 1),
             )
             for number, piece in enumerate(pieces)
-            if piece
+            if piece or ids is not None
         ]
 
     def end(self, choice: Choice, segment: Segment) -> list[bytes]:
@@ -113,6 +131,16 @@ class ChunkWriter:
         if not self._context.request.include_usage:
             return [DONE]
         return [self._head + b'],"usage":' + plan_usage(self._context.plan) + b"}\n\n", DONE]
+
+
+def ids_json(key: str, ids: Sequence[int] | None) -> bytes:
+    """A member with token ids, the comma before it included; null where there are none to tell of."""
+    return b',"%b":%b' % (key.encode(), b"null" if ids is None else b"[%b]" % b",".join([b"%d" % k for k in ids]))
+
+
+def choice_ids(choice: Choice) -> list[int]:
+    """The ids of all tokens of a choice but those of calls' names."""
+    return [identity for segment in choice.segments for identity in segment.ids or ()]
 
 
 def finish_json(choice: Choice) -> bytes:

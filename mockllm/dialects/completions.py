@@ -6,17 +6,15 @@ Source: https://platform.openai.com/docs/api-reference/completions/create; vLLM'
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
-from mockllm.dialects.chunks import FINGERPRINT, ChunkWriter, finish_json
+from mockllm.dialects.chunks import FINGERPRINT, ChunkWriter, choice_ids, finish_json, ids_json
 from mockllm.dialects.completions_request import CompletionRequest, read_completion
 from mockllm.dialects.dialect import Context, StepStream
 from mockllm.dialects.jsontext import quoted
-from mockllm.dialects.logprobs import CompletionLogprobs, prompt_logprobs
+from mockllm.dialects.logprobs import CompletionLogprobs, Run, prompt_logprobs
 from mockllm.dialects.usage import plan_usage
 from mockllm.exchange import Timeline
-from mockllm.generation.logprobs import Scores
 from mockllm.generation.plan import Choice, GenerationRequest, Segment
 
 
@@ -60,29 +58,41 @@ class Completions:
 def _choice(context: Context, choice: Choice) -> bytes:
     request = context.request
     text = b"".join([b"".join(segment.pieces) for segment in choice.segments])
-    parts: list[tuple[Scores | None, Sequence[bytes], int]] = [
-        (choice.scores, segment.pieces, 0) for segment in choice.segments
-    ]
     echoed = request.echo and choice.prompt is not None
-    if request.echo and choice.prompt is not None:
-        text = b"".join(choice.prompt.pieces) + text
-        parts.insert(0, (choice.prompt.scores, choice.prompt.pieces, 0))
+    fields = b""
+    if choice.prompt is not None:
+        if request.echo:
+            text = b"".join(choice.prompt.pieces) + text
+        if request.prompt_logprobs is not None:
+            fields += b',"prompt_logprobs":' + prompt_logprobs(choice.prompt, request.prompt_logprobs)
+        if request.token_ids:
+            fields += ids_json("prompt_token_ids", choice.prompt.ids) + ids_json("token_ids", choice_ids(choice))
+    logprobs = b"null"
+    if request.logprobs is not None:
+        runs = _prompt_run(request, choice) if echoed else []
+        runs += [run for segment in choice.segments for run in _run(request, choice, segment, 0, len(segment.pieces))]
+        logprobs = CompletionLogprobs(request.logprobs).write(runs, opening=echoed)
     return b'{"index":%d,"text":"%b","logprobs":%b,"finish_reason":%b%b}' % (
         choice.index,
         text,
-        _logprobs(CompletionLogprobs(request.logprobs or 0), parts, opening=echoed),
+        logprobs,
         finish_json(choice),
-        b""
-        if choice.prompt is None or request.prompt_logprobs is None
-        else b',"prompt_logprobs":' + prompt_logprobs(choice.prompt, request.prompt_logprobs),
+        fields,
     )
 
 
-def _logprobs(
-    written: CompletionLogprobs, parts: Sequence[tuple[Scores | None, Sequence[bytes], int]], *, opening: bool = False
-) -> bytes:
-    scored = [(scores, pieces, first) for scores, pieces, first in parts if scores is not None]
-    return written.write(scored, opening=opening) if scored else b"null"
+def _prompt_run(request: GenerationRequest, choice: Choice) -> list[Run]:
+    prompt = choice.prompt
+    if prompt is None or prompt.scores is None:
+        return []
+    return [(prompt.scores, prompt.pieces, 0, prompt.ids if request.tokens_as_ids else None)]
+
+
+def _run(request: GenerationRequest, choice: Choice, segment: Segment, first: int, upto: int) -> list[Run]:
+    if choice.scores is None:
+        return []
+    ids = segment.ids[first:upto] if request.tokens_as_ids and segment.ids is not None else None
+    return [(choice.scores, segment.pieces[first:upto], first, ids)]
 
 
 class CompletionWriter(ChunkWriter):
@@ -90,20 +100,23 @@ class CompletionWriter(ChunkWriter):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context, "text_completion", b'"text":""')
-        self._echo = context.request.echo
         self._written: dict[int, CompletionLogprobs] = {}
 
     def open(self, choice: Choice) -> list[bytes]:
-        count = self._context.request.logprobs
-        if count is not None:
-            self._written[choice.index] = CompletionLogprobs(count)
+        request = self._context.request
+        if request.logprobs is not None:
+            self._written[choice.index] = CompletionLogprobs(request.logprobs)
         prompt = choice.prompt
-        if not self._echo or prompt is None or not any(prompt.pieces):
+        if prompt is None:
+            return []
+        text = b"".join(prompt.pieces) if request.echo else b""
+        if not text and not request.token_ids:
             return []
         logprobs = b"null"
-        if count is not None:
-            logprobs = _logprobs(self._written[choice.index], [(prompt.scores, prompt.pieces, 0)], opening=True)
-        return [self.chunk(choice.index, b'"text":"%b"' % b"".join(prompt.pieces), 0, logprobs)]
+        if text and request.logprobs is not None:
+            logprobs = self._written[choice.index].write(_prompt_run(request, choice), opening=True)
+        finish = b"null" + ids_json("prompt_token_ids", prompt.ids) if request.token_ids else b"null"
+        return [self.chunk(choice.index, b'"text":"%b"' % text, 0, logprobs, finish)]
 
     def begin(self, choice: Choice, segment: Segment) -> list[bytes]:
         return []
@@ -114,4 +127,5 @@ class CompletionWriter(ChunkWriter):
     def _logprobs(self, choice: Choice, segment: Segment, piece: bytes, position: int) -> bytes:
         if choice.scores is None:
             return b"null"
-        return self._written[choice.index].write([(choice.scores, (piece,), position)])
+        run = _run(self._context.request, choice, segment, position, position + 1)
+        return self._written[choice.index].write(run)

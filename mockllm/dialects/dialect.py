@@ -113,12 +113,11 @@ class StepStream:
         events = writer.open(choice) if first == 0 else []
         start = 0
         for segment in choice.segments:
-            steps = segment.steps
-            end = start + steps
+            named = segment.call is not None
+            end = start + named + len(segment.pieces)
             if first < end and upto > start:
                 if first <= start:
                     events += writer.begin(choice, segment)
-                named = steps - len(segment.pieces)
                 a = max(first - start - named, 0)
                 b = min(upto, end) - start - named
                 if b > a:

@@ -16,7 +16,9 @@ from mockllm.generation.logprobs import Scores
 from mockllm.generation.plan import PromptTokens
 
 
-def chat_logprobs(scores: Scores, pieces: Iterable[bytes], first: int, count: int) -> bytes:
+def chat_logprobs(
+    scores: Scores, pieces: Iterable[bytes], first: int, count: int, ids: Sequence[int] | None = None
+) -> bytes:
     """The elements of a choice's `logprobs.content`, joined by commas.
 
     Args:
@@ -24,25 +26,42 @@ def chat_logprobs(scores: Scores, pieces: Iterable[bytes], first: int, count: in
         pieces: Tokens that follow each other; those without text are left out.
         first: Position of the first of them.
         count: How many of the likeliest tokens are listed.
+        ids: The ids of the tokens, where those stand in place of their texts.
     """
-    return b",".join([_chat_entry(scores, piece, first + k, count) for k, piece in enumerate(pieces) if piece])
+    return b",".join(
+        [
+            _chat_entry(scores, piece, first + k, count, None if ids is None else ids[k])
+            for k, piece in enumerate(pieces)
+            if piece
+        ]
+    )
 
 
-def _chat_entry(scores: Scores, piece: bytes, position: int, count: int) -> bytes:
+def _chat_entry(scores: Scores, piece: bytes, position: int, count: int, identity: int | None) -> bytes:
     score = scores.score(piece, position, count)
-    pieces = scores.vocabulary.pieces
+    vocabulary = scores.vocabulary
     listed = [
-        _token(piece if number is None else pieces[number]) % (logprob, b"")
+        (
+            _token(piece, identity)
+            if number is None
+            else _token(vocabulary.pieces[number], None if identity is None else vocabulary.ids[number])
+        )
+        % (logprob, b"")
         for number, logprob in (score.top if count else ())
     ]
-    return _token(piece) % (score.logprob, b',"top_logprobs":[%b]' % b",".join(listed))
+    return _token(piece, identity) % (score.logprob, b',"top_logprobs":[%b]' % b",".join(listed))
 
 
 @lru_cache(maxsize=4096)
-def _token(piece: bytes) -> bytes:
+def _token(piece: bytes, identity: int | None) -> bytes:
     """A token's object, to be filled with its logprob and with what else it has."""
     octets = b",".join([b"%d" % octet for octet in plain(piece).encode()])
-    return b'{"token":"%b","logprob":%%.7g,"bytes":[%b]%%b}' % (piece.replace(b"%", b"%%"), octets)
+    name = piece.replace(b"%", b"%%") if identity is None else b"token_id:%d" % identity
+    return b'{"token":"%b","logprob":%%.7g,"bytes":[%b]%%b}' % (name, octets)
+
+
+Run = tuple[Scores, Sequence[bytes], int, Sequence[int] | None]
+"""Tokens of one text: its scores, their pieces, the first one's position, and their ids where those are shown."""
 
 
 class CompletionLogprobs:
@@ -58,25 +77,27 @@ class CompletionLogprobs:
         self._count = count
         self._offset = 0
 
-    def write(self, parts: Sequence[tuple[Scores, Sequence[bytes], int]], *, opening: bool = False) -> bytes:
+    def write(self, runs: Sequence[Run], *, opening: bool = False) -> bytes:
         """The object for tokens that follow those already written.
 
         Args:
-            parts: Runs of tokens: their scores, their pieces and the first one's position.
+            runs: The tokens.
             opening: The first token begins the prompt, so that there is nothing it could follow from.
         """
         offsets: list[bytes] = []
         logprobs: list[bytes] = []
         tokens: list[bytes] = []
         tops: list[bytes] = []
-        for scores, pieces, first in parts:
-            names = scores.vocabulary.pieces
+        for scores, pieces, first, ids in runs:
+            vocabulary = scores.vocabulary
+            names = vocabulary.pieces if ids is None else [b"token_id:%d" % identity for identity in vocabulary.ids]
             for position, piece in enumerate(pieces, first):
                 if not piece:
                     continue
+                name = piece if ids is None else b"token_id:%d" % ids[position - first]
                 offsets.append(b"%d" % self._offset)
                 self._offset += len(plain(piece))
-                tokens.append(b'"%b"' % piece)
+                tokens.append(b'"%b"' % name)
                 if opening and len(tokens) == 1:
                     logprobs.append(b"null")
                     tops.append(b"null")
@@ -84,8 +105,7 @@ class CompletionLogprobs:
                 score = scores.score(piece, position, self._count)
                 logprobs.append(b"%.7g" % score.logprob)
                 entries = [
-                    b'"%b":%.7g' % (piece if number is None else names[number], logprob)
-                    for number, logprob in score.top
+                    b'"%b":%.7g' % (name if number is None else names[number], logprob) for number, logprob in score.top
                 ]
                 tops.append(b"{%b}" % b",".join(entries))
         return b'{"text_offset":[%b],"token_logprobs":[%b],"tokens":[%b],"top_logprobs":[%b]}' % (

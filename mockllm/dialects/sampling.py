@@ -124,6 +124,12 @@ def sample(asked: Sampling, request: GenerationRequest, lenient: bool) -> None:
         if request.stream and asked.prompt_logprobs:
             raise RequestError("prompt_logprobs are not available with stream: true.", param="prompt_logprobs")
         request.prompt_logprobs = asked.prompt_logprobs
+    if asked.return_token_ids:
+        request.token_ids = True
+    if asked.return_tokens_as_token_ids:
+        request.tokens_as_ids = True
+    request.prompt_limit_tokens = asked.truncate_prompt_tokens
+    request.reasoning_limit_tokens = asked.thinking_token_budget
     if asked.logprob_token_ids is not None and request.logprobs is None:
         raise RequestError("logprob_token_ids is only allowed with logprobs.", param="logprob_token_ids")
     if asked.mockllm is not UNSET:

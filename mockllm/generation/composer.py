@@ -6,7 +6,7 @@ whether it is streamed only decide how much of it is seen: the first k tokens ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -86,6 +86,7 @@ class Composer:
         self._vocabulary = vocabulary
         self._habits = habits
         self._refusal = pieces_of(tokenizer, REFUSAL)
+        self._usual = max(1, round(habits.output_tokens))
         self._may_end = bool(habits.refusal_probability or habits.filter_probability)
 
     def choice(
@@ -109,19 +110,25 @@ class Composer:
         fixed, reason = self._fixed(request, prompt, key)
         if not fixed:
             length, reason = self._length(request, key, room - len(thought))
-            fixed = [Segment("text", self._text.pieces(key, length))]
+            text = Segment("text", self._text.pieces(key, length))
+            if not (thought or _adorned(request)):
+                return Choice(index, (text,), reason, length, key, 0, None, None, shown)
+            fixed = [text]
         elif request.limit_tokens is not None:
             fixed, cut = _first(fixed, request.limit_tokens - len(thought))
             reason = "length" if cut else reason
+        if request.token_ids or request.tokens_as_ids or request.stop_token_ids:
+            fixed = [self._numbered(request, segment) for segment in fixed]
         reason_why: str | int | None = None
         if (request.stop or request.stop_token_ids) and fixed and fixed[0].kind == "text":
-            stopped = self._stop(request, fixed[0].pieces, len(thought))
+            stopped = self._stop(request, fixed[0], len(thought))
             if stopped is not None:
-                fixed, reason, reason_why = [Segment("text", stopped.pieces)], "stop", stopped.reason
+                ids = fixed[0].ids and fixed[0].ids[: len(stopped.pieces)]
+                fixed, reason, reason_why = [Segment("text", stopped.pieces, ids=ids)], "stop", stopped.reason
         if thought:
             if len(thought) > room:
                 thought = thought[:room]
-            fixed = [Segment("reasoning", thought), *[segment for segment in fixed if segment.steps]]
+            fixed = [self._numbered(request, Segment("reasoning", thought)), *[part for part in fixed if part.steps]]
         if override is not None and override.finish_reason is not None:
             reason = override.finish_reason
         scores = None if request.logprobs is None else Scores(key, self._vocabulary)
@@ -137,6 +144,8 @@ class Composer:
             return []
         effort = DEFAULT_EFFORT if request.reasoning_effort is None else request.reasoning_effort
         count = self._habits.reasoning_tokens.get(effort, 0)
+        if request.reasoning_limit_tokens is not None and 0 <= request.reasoning_limit_tokens < count:
+            count = request.reasoning_limit_tokens
         return self._text.pieces(derive(key, b"reasoning"), count) if count else []
 
     def _fixed(self, request: GenerationRequest, prompt: Prompt, key: bytes) -> tuple[list[Segment], FinishReason]:
@@ -195,25 +204,46 @@ class Composer:
             return max(0, room), "length"
         else:
             wanted = self._wanted(request, key)
-        return (max(0, room), "length") if wanted > room else (wanted, "stop")
+        if wanted <= room:
+            return wanted, "stop"
+        return (room if room > 0 else 0), "length"
 
     def _wanted(self, request: GenerationRequest, key: bytes) -> int:
-        habits = self._habits
-        wanted = habits.output_tokens
-        if habits.output_tokens_std:
-            wanted += habits.output_tokens_std * normals(derive(key, b"length"), 1)[0]
-        return max(1, request.min_tokens, round(wanted))
+        wanted = self._usual
+        if self._habits.output_tokens_std:
+            drawn = self._habits.output_tokens_std * normals(derive(key, b"length"), 1)[0]
+            wanted = max(1, round(self._habits.output_tokens + drawn))
+        return wanted if wanted > request.min_tokens else request.min_tokens
 
-    def _stop(self, request: GenerationRequest, pieces: Sequence[bytes], thought: int) -> Stopped | None:
+    def _numbered(self, request: GenerationRequest, segment: Segment) -> Segment:
+        """The segment with its token ids, where they are needed."""
+        if not (request.token_ids or request.tokens_as_ids or request.stop_token_ids):
+            return segment
+        encode, texts = self._tokenizer.encode, texts_of(segment.pieces)
+        ids = encode("".join(texts))
+        if len(ids) != len(texts):
+            ids = [encode(text)[0] if text else 0 for text in texts]
+        return Segment(segment.kind, segment.pieces, segment.call, ids)
+
+    def _stop(self, request: GenerationRequest, segment: Segment, thought: int) -> Stopped | None:
         """Where the text ends early; tokens of reasoning count for `min_tokens` too."""
+        pieces = segment.pieces
         include, after = request.include_stop, max(0, request.min_tokens - thought)
         found = stop_text(pieces, request.stop, include=include, after_tokens=after) if request.stop else None
-        if request.stop_token_ids:
-            ids = self._tokenizer.encode("".join(texts_of(pieces)))
-            other = stop_token(pieces, ids, request.stop_token_ids, include=include, after_tokens=after)
+        if segment.ids is not None and request.stop_token_ids:
+            other = stop_token(pieces, segment.ids, request.stop_token_ids, include=include, after_tokens=after)
             if other is not None and (found is None or len(other.pieces) < len(found.pieces)):
                 return other
         return found
+
+
+def _adorned(request: GenerationRequest) -> bool:
+    """Whether more is asked for than just text."""
+    return (
+        request.logprobs is not None
+        or request.override is not None
+        or bool(request.stop or request.stop_token_ids or request.token_ids)
+    )
 
 
 def _first(segments: list[Segment], tokens: int) -> tuple[list[Segment], bool]:

@@ -108,7 +108,12 @@ class GenerationRequest(Struct):
         include_stop: The text is cut behind them instead.
         logprobs: None for none; else how many alternatives a token has (0 for just its own).
         prompt_logprobs: The same for the prompt's tokens (vLLM).
-        echo: The reply begins with the prompt (completions).
+        echo: The reply begins with the prompt (completions), or with the last message, if that is the
+            assistant's (vLLM's chat).
+        token_ids: The reply shows the tokens' ids (vLLM's `return_token_ids`).
+        tokens_as_ids: Logprobs name tokens as `token_id:N` (vLLM's `return_tokens_as_token_ids`).
+        prompt_limit_tokens: Of a longer prompt only its last tokens are read (vLLM's `truncate_prompt_tokens`).
+        reasoning_limit_tokens: Longest reasoning (vLLM's `thinking_token_budget`).
         seed: The request's own, which takes the place of the server's.
         prediction: The text that the client expects (`prediction`).
         ending: Ends the reply in this way, whatever the probabilities say.
@@ -137,6 +142,10 @@ class GenerationRequest(Struct):
     logprobs: int | None = None
     prompt_logprobs: int | None = None
     echo: bool = False
+    token_ids: bool = False
+    tokens_as_ids: bool = False
+    prompt_limit_tokens: int | None = None
+    reasoning_limit_tokens: int | None = None
     tools: tuple[Tool, ...] = ()
     tool_choice: ToolChoice = ToolChoice()
     parallel_tool_calls: bool = True
@@ -166,11 +175,13 @@ class Segment(Struct, frozen=True, gc=False):
         pieces: One token each. A token whose text was cut away (a stop sequence) is `b""`: it is
             counted and takes its time, but sends nothing.
         call: For `tool`: the call, whose id and name take one step of their own before the pieces.
+        ids: The ids of the pieces, where they are to be shown.
     """
 
     kind: SegmentKind
     pieces: list[bytes]
     call: ToolCall | None = None
+    ids: list[int] | None = None
 
     @property
     def steps(self) -> int:

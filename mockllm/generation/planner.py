@@ -18,6 +18,7 @@ from mockllm.generation.latency import Latency
 from mockllm.generation.logprobs import Scores, Vocabulary
 from mockllm.generation.occurrence import Occurrences
 from mockllm.generation.overriding import check_for, own_timing
+from mockllm.generation.pieces import piece as as_piece
 from mockllm.generation.pieces import pieces_of
 from mockllm.generation.plan import Choice, GenerationRequest, Plan, Prompt, PromptTokens
 from mockllm.generation.structured import Schemas
@@ -107,15 +108,19 @@ class Planner:
             request.limit_tokens = None
         seed = self._seed if request.seed is None else request.seed
         counts = [self.prompt_tokens(prompt) for prompt in request.prompts]
+        if request.prompt_limit_tokens is not None:
+            longest = request.prompt_limit_tokens if request.prompt_limit_tokens >= 0 else self._max_model_len
+            counts = [min(count, longest) for count in counts]
         room = self._room(request, max(counts))
         if request.tools:
             self._calls.check(request.tools)
+        shows = request.echo or request.token_ids or request.prompt_logprobs is not None
         choices: list[Choice] = []
         first_key = b""
         for prompt in request.prompts:
             key = make_key(seed, prompt_content(prompt))
             first_key = first_key or key
-            shown = self._shown(request, prompt, key)
+            shown = self._shown(request, prompt, key) if shows else None
             for repeat in range(request.n):
                 each = derive(key, b"choice:%d" % repeat) if repeat else key
                 choices.append(self._composer.choice(request, prompt, shown, each, len(choices), room))
@@ -183,10 +188,8 @@ class Planner:
         """Tokens of what is no text, or of one kind of it."""
         return sum([self._media_tokens[media.kind] for media in prompt.media if kind in (None, media.kind)])
 
-    def _shown(self, request: GenerationRequest, prompt: Prompt, key: bytes) -> PromptTokens | None:
-        """The prompt's tokens, if the reply shows them: with `echo` or `prompt_logprobs`."""
-        if not request.echo and request.prompt_logprobs is None:
-            return None
+    def _shown(self, request: GenerationRequest, prompt: Prompt, key: bytes) -> PromptTokens:
+        """The prompt's tokens, for a reply that shows them: with `echo`, `prompt_logprobs` or their ids."""
         tokenizer = self._tokenizer
         if prompt.token_ids is None:
             texts = [message.text for message in prompt.messages]
@@ -195,16 +198,23 @@ class Planner:
         else:
             ids = list(prompt.token_ids)
             pieces = self._decoded(ids, request.prompt_param)
+        if request.prompt_limit_tokens is not None and request.prompt_limit_tokens >= 0:
+            first = max(0, len(ids) - request.prompt_limit_tokens)
+            pieces, ids = pieces[first:], ids[first:]
         scored = request.prompt_logprobs is not None or request.logprobs is not None
         scores = Scores(derive(key, b"prompt"), self._vocabulary) if scored else None
         return PromptTokens(pieces, ids, scores)
 
     def _decoded(self, ids: list[int], param: str) -> list[bytes]:
-        """Pieces of token ids: one for each where they are the tokens of their text, else one text in the first."""
+        """A piece for each of some token ids; where single ones have no text of their own, the first has it all."""
+        decode = self._tokenizer.decode
         try:
-            text = self._tokenizer.decode(ids)
+            text = decode(ids)
+            texts = [decode([identity]) for identity in ids]
         except ValueError as error:
             raise RequestError(f"{param}: {error}.", param=param) from None
+        if "".join(texts) == text:
+            return list(map(as_piece, texts))
         pieces = pieces_of(self._tokenizer, text)
         if len(pieces) == len(ids):
             return pieces

@@ -131,9 +131,11 @@ class TestWholeReplies:
     def test_custom_tools(self, client: openai.OpenAI) -> None:
         tools: Any = [{"type": "custom", "custom": {"name": "shell"}}]
         reply = client.chat.completions.create(model="m", messages=MESSAGES, tools=tools, tool_choice="required")
-        (first, _) = reply.choices[0].message.tool_calls or ()
-        assert first.type == "custom"
-        assert first.custom.name == "shell"
+        calls = reply.choices[0].message.tool_calls
+        assert calls is not None
+        for call in calls:
+            assert call.type == "custom"
+            assert call.custom.name == "shell"
 
     def test_completions_with_logprobs(self, client: openai.OpenAI) -> None:
         reply = client.completions.create(model="m", prompt=["One", "Two"], n=2, logprobs=2, max_tokens=5)
