@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.clients.matrix import CLIENTS, HERE
 
-ROOT = HERE / ".environments"
+ROOT = HERE.parent.parent / ".clients"
 AT_ONCE = 4
 """Environments that are made side by side: each waits for the network and the disk most of the time."""
 
