@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from typing import Literal
 
 from msgspec import Struct
 
@@ -82,6 +83,34 @@ class Timeline(Struct, gc=False):
         return self.offset_s + self.after_s[self.steps - 1]
 
 
+class Wire(Struct):
+    """What the connection does to a reply that it should not: an injected fault.
+
+    Attributes:
+        end: What comes in place of the reply's proper end: `close` (FIN), `reset` (RST), or `hold`
+            (nothing, until the client leaves); "" for its proper end.
+        end_s: Earliest time of that, in seconds after the arrival.
+        delay_s: How long after the last byte.
+        stop_bytes: Only so many bytes are sent, the head included; then comes the end.
+        stop_after_head: Only the head is.
+        unfinished: A chunked body does not get its last chunk.
+        head_s: The head's bytes are spread over so long.
+        piece_bytes, gap_s: The reply is sent in pieces of so many bytes, so long one after the other; 0 for whole.
+        step_bytes: For `stop_bytes`: sizes of the framed steps, each with all before it, filled while rendering.
+    """
+
+    end: Literal["", "close", "reset", "hold"] = ""
+    end_s: float = 0.0
+    delay_s: float = 0.0
+    stop_bytes: int | None = None
+    stop_after_head: bool = False
+    unfinished: bool = False
+    head_s: float = 0.0
+    piece_bytes: int = 0
+    gap_s: float = 0.0
+    step_bytes: list[int] | None = None
+
+
 class Reply(Struct, gc=False):
     """What the app answers: the head's own lines, and a timeline for the body.
 
@@ -94,6 +123,7 @@ class Reply(Struct, gc=False):
         head_at_arrival: The head leaves at once, not with the first step.
         close: Close the connection after the reply.
         linger: Then go on reading for a moment, because the client may still be sending.
+        wire: What goes wrong on the wire, or None.
     """
 
     status: int
@@ -103,6 +133,7 @@ class Reply(Struct, gc=False):
     head_at_arrival: bool = False
     close: bool = False
     linger: bool = False
+    wire: Wire | None = None
 
 
 class Exchange:
@@ -129,6 +160,7 @@ class Exchange:
             when the kernel had them all: start and end of each wait in turn; None for no wait.
         steps_sent: Steps of the timeline that were written.
         fault: What a fault did, in words, or "".
+        token_steps: How many steps have tokens, where a fault cut the timeline short.
         body: The request's body, where it is kept.
     """
 
@@ -163,6 +195,7 @@ class Exchange:
         "steps_sent",
         "stream",
         "timeline",
+        "token_steps",
         "tokens",
         "writes_s",
         "writes_upto",
@@ -201,4 +234,5 @@ class Exchange:
         self.outcome: End | None = None
         self.close_reason = ""
         self.fault = ""
+        self.token_steps: int | None = None
         self.body: bytes | None = None

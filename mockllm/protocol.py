@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import struct
 
-from mockllm.exchange import End, Exchange, Reply, Request
+from mockllm.exchange import End, Exchange, Reply, Request, Wire
 from mockllm.http.framing import LAST_CHUNK, chunked, status_line
 from mockllm.http.http11 import Continue, HttpError, Phase, Reader
 from mockllm.playback import Playback
 from mockllm.service import Service
+from mockllm.tap import Tap, Writable
 
 log = logging.getLogger("mockllm.protocol")
 
@@ -28,6 +30,9 @@ BURST_S = 0.001
 LINGER_S = 1.0
 """How long a refused client's further bytes are read and dropped, so that a reset does not destroy
 the reply on its way (RFC 9112 §9.6)."""
+
+_LINGER_NOT = struct.pack("ii", 1, 0)
+"""SO_LINGER on, for 0 s: closing resets the connection (POSIX `struct linger`)."""
 
 
 class Connection(asyncio.Protocol):
@@ -42,6 +47,8 @@ class Connection(asyncio.Protocol):
         self._now = service.clock.now
         self._reader = Reader(service.limits, fast=service.fast_parser)
         self._transport: asyncio.Transport
+        self._out: Writable  # the transport, or a tap before it
+        self._tap: Tap | None = None  # while a fault spoils the reply on the wire
         self._playback: Playback | None = None
         self._reply: Reply | None = None
         self._exchange: Exchange | None = None
@@ -63,7 +70,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = self._out = transport
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -140,7 +147,9 @@ class Connection(asyncio.Protocol):
 
     def close_when_idle(self) -> None:
         """Close now, or after the reply to the request whose head has come."""
-        if self._reply is not None:
+        if self._tap is not None and self._tap.cut:  # there is no end to wait for
+            self.abort(End.ABORTED)
+        elif self._reply is not None:
             self._reply.close = True
         elif self._reader.phase is not Phase.BODY:
             self._transport.close()
@@ -222,6 +231,8 @@ class Connection(asyncio.Protocol):
         self._reply = reply
         try:
             self._head = self._format_head(request, reply)
+            if reply.wire is not None:
+                self._tap_wire(reply, reply.wire, exchange)
             self._playback = playback = Playback(timeline, exchange.arrival_s, self)
             if reply.head_at_arrival:
                 self._write(timeline.preamble, last=False)
@@ -305,7 +316,7 @@ class Connection(asyncio.Protocol):
             data = b""
         elif self._chunked:
             data = chunked(events)
-            if last:
+            if last and (reply.wire is None or not reply.wire.unfinished):
                 data += LAST_CHUNK
         else:
             data = events[0] if len(events) == 1 else b"".join(events)
@@ -313,7 +324,7 @@ class Connection(asyncio.Protocol):
             self._head = None
             data = head + data
         self._all_written = last
-        self._transport.write(data)
+        self._out.write(data)
         now = self._now()
         if head is not None:
             exchange.head_s = now
@@ -327,6 +338,8 @@ class Connection(asyncio.Protocol):
         assert reply is not None
         if self._transport.is_closing():  # it has not: the last write failed
             return
+        if self._tap is not None and not self._tap.proper_end():
+            return
         self._end(End.COMPLETED)
         if reply.linger:
             self._linger()
@@ -334,6 +347,33 @@ class Connection(asyncio.Protocol):
             self._transport.close()
         elif not self._serving:
             self._serve()
+
+    # ---- injected faults ---------------------------------------------------------------------
+
+    def _tap_wire(self, reply: Reply, wire: Wire, exchange: Exchange) -> None:
+        assert self._head is not None
+        service = self._service
+        self._out = self._tap = Tap(
+            wire, reply, len(self._head), exchange.arrival_s, self._transport, self._now, service.start, self._tapped
+        )
+
+    def _tapped(self) -> None:
+        """The tap has let out what it kept, or the reply is at its faulty end."""
+        assert self._tap is not None
+        assert self._reply is not None
+        if not self._tap.cut:
+            if not self._peer_behind:
+                self._completed()
+            return
+        wire = self._reply.wire
+        self._end(End.FAULTED)
+        if wire is None or wire.end != "reset":
+            self._transport.close()
+            return
+        sock = self._transport.get_extra_info("socket")
+        if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)
+        self._transport.abort()
 
     def _linger(self) -> None:
         """Say that no more comes, but read on for a while."""
@@ -414,13 +454,19 @@ class Connection(asyncio.Protocol):
         assert exchange is not None
         if self._playback is not None:
             self._service.scheduler.cancel(self._playback)
+        if self._tap is not None:
+            self._service.scheduler.cancel(self._tap)
+            self._tap.settle(exchange)
+            self._tap, self._out = None, self._transport
         self._playback = self._exchange = self._reply = self._head = None
         self._all_written = False
         exchange.end_s = self._since_s = self._now()
         if exchange.peer_waits is not None:
             self._wait_ended(exchange, exchange.end_s)
         # What the app made of it stands, unless the client did not even get that.
-        if exchange.outcome is None or outcome is not End.COMPLETED:
+        if exchange.outcome is End.FAULTED:
+            exchange.close_reason = reason if outcome in (End.COMPLETED, End.FAULTED) else reason or outcome
+        elif exchange.outcome is None or outcome is not End.COMPLETED:
             exchange.outcome = outcome
             exchange.close_reason = reason
         self._service.app.finished(exchange)

@@ -190,7 +190,7 @@ class VirtualClient(asyncio.Transport):
     # ---- what the server's protocol asks of a transport ----------------------------------------
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        if self.closed:
+        if self.closed or not data:
             return
         if not self._stalled:
             self._deliver(bytes(data))

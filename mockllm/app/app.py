@@ -17,12 +17,14 @@ from mockllm.app.admin import ADMIN_PREFIX, Admin
 from mockllm.app.anthropic import anthropic_routes
 from mockllm.app.audio import audio_handler
 from mockllm.app.auth import Keys
+from mockllm.app.faults import Faults
 from mockllm.app.generate import Generator
 from mockllm.app.lifecycle import Lifecycle
 from mockllm.app.reading import reading_routes
+from mockllm.app.ratelimits import RateLimits
 from mockllm.app.replies import Replies
 from mockllm.app.responses import ResponsesRoutes
-from mockllm.app.router import Route, Router
+from mockllm.app.router import Handler, Route, Router
 from mockllm.app.script import Script
 from mockllm.app.setup import make_planner, make_tokenizer
 from mockllm.clock import Clock
@@ -99,6 +101,16 @@ class App:
         key_header = config.key_header.lower().encode() if config.key_header else None
         self.script = Script()
         self.received = Received(EMBEDDED_KEEP_BODIES if config.keep_bodies is None else config.keep_bodies)
+        self._faults: Faults | None = None
+        if config.faults or config.overrides:
+            self._faults = Faults(
+                config.faults,
+                seed=config.seed,
+                key_header=key_header,
+                on_request=config.overrides,
+                replies=self._replies,
+            )
+        self._limits = RateLimits(config.rpm, config.tpm) if config.rpm or config.tpm else None
         self._generator = Generator(
             make_planner(config, self.tokenizer, text, self._ids),
             self._models,
@@ -138,7 +150,12 @@ class App:
                 return self._replies.options(request, exchange, route.allow)
             if self._keys is not None and not route.open:
                 self._keys.check(request.headers)
-            return self._router.handler(route, request.method)(request, exchange, rest)
+            handler = self._router.handler(route, request.method)
+            if self._limits is not None and route.recorded and not route.open:
+                return self._limited(self._limits, route, handler, request, exchange, rest)
+            if self._faults is not None and self._faults.concern(request) and route.recorded:
+                return self._faults.answer(handler, route, request, exchange, rest)
+            return handler(request, exchange, rest)
         except RequestError as error:
             exchange.outcome = End.REFUSED
             return self._replies.error(exchange, error)
@@ -157,6 +174,30 @@ class App:
             exchange.seq = 0
             self._seq -= 1
         return route, rest
+
+    def _limited(
+        self, limits: RateLimits, route: Route, handler: Handler, request: Request, exchange: Exchange, rest: str
+    ) -> Reply:
+        """The reply under rate limits, which it tells; only POST requests are counted."""
+
+        def counted(request: Request, exchange: Exchange, rest: str) -> Reply:
+            limits.admit(request, exchange)
+            reply = handler(request, exchange, rest)
+            limits.charge(request, exchange)
+            return reply
+
+        chosen = counted if request.method == "POST" else handler
+        try:
+            if self._faults is not None and self._faults.concern(request):
+                reply = self._faults.answer(chosen, route, request, exchange, rest)
+            else:
+                reply = chosen(request, exchange, rest)
+        except RequestError as error:
+            exchange.outcome = End.REFUSED
+            reply = self._replies.error(exchange, error)
+        if b"\r\nx-ratelimit-" not in reply.headers:  # a fault's own stand
+            reply.headers += limits.lines(request)
+        return reply
 
     def refusal(self, error: RequestError, exchange: Exchange) -> Reply:
         """The answer to bytes that are no proper request; the connection closes after it."""

@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from mockllm.config.option import setting
 from mockllm.config.values import Settings
+from mockllm.faults import AnyFault
 
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "default")
 
@@ -21,6 +22,7 @@ SERVER = "Server"
 TIMING = "Timing"
 ANSWER = "Answers"
 STREAM = "Streams"
+FAULTS = "Faults"
 TRUTH = "Truth"
 LIMITS = "Limits"
 LIFE = "Life cycle"
@@ -285,6 +287,46 @@ class Config(Settings, frozen=True, kw_only=True):
         Literal["at-head", "with-first-token"],
         setting("When the opening events of a Responses or Messages stream leave.", group=STREAM),
     ] = "at-head"
+
+    # Faults
+    faults: Annotated[
+        tuple[AnyFault, ...],
+        setting(
+            "What goes wrong, and for which requests: kind=status,status=429,first=2. Repeat it for more; "
+            "the first that strikes is the only one.",
+            group=FAULTS,
+            name="fault",
+            metavar="kind=KIND,KEY=VALUE,...",
+        ),
+    ] = ()
+    overrides: Annotated[
+        bool,
+        setting("Requests may ask for faults themselves: x-mockllm-fault header, mockllm key of the body.", group=FAULTS),
+    ] = True
+    rpm: (
+        Annotated[
+            int,
+            setting(
+                "Requests a minute of an API key (sliding window); more are answered 429. "
+                "Each worker counts for itself.",
+                group=FAULTS,
+                ge=1,
+            ),
+        ]
+        | None
+    ) = None
+    tpm: (
+        Annotated[
+            int,
+            setting(
+                "Tokens a minute of an API key, prompt and limit of each request; more is answered 429. "
+                "Each worker counts for itself.",
+                group=FAULTS,
+                ge=1,
+            ),
+        ]
+        | None
+    ) = None
 
     # Truth
     truth_headers: Annotated[

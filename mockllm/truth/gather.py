@@ -334,7 +334,9 @@ def _tokens_sent(exchange: Exchange) -> int:
     timeline = exchange.timeline
     assert timeline is not None
     sent = exchange.steps_sent
-    if sent == timeline.steps:
+    if exchange.token_steps is not None:
+        sent = min(sent, exchange.token_steps)
+    elif sent == timeline.steps:
         return exchange.tokens
     if exchange.choice_tokens is None:
         return min(sent, exchange.tokens)

@@ -1,0 +1,146 @@
+"""Where faults meet requests: the server's own, and those that a request asks for itself."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import msgspec
+
+from mockllm.app.replies import Replies
+from mockllm.app.router import Handler, Route
+from mockllm.config import Config, options, read, split_list
+from mockllm.dialects.asked_fault import asked_fault, may_ask
+from mockllm.errors import ConfigError, RequestError
+from mockllm.exchange import End, Exchange, Reply, Request
+from mockllm.faults import AnyFault, Chooser, Fault, Seen, Site
+
+HEADER = b"x-mockllm-fault"
+
+ASKED_KEPT = 1024
+"""How many different faults of requests are remembered, with their counts."""
+
+_OPTION = next(option for option in options(Config) if option.name == "fault")
+
+
+class Faults:
+    """Spoils replies.
+
+    Args:
+        configured: The server's faults, in order.
+        seed: Keys the draws.
+        key_header: Lower-case name of the header that keys draws in place of the occurrence, or None.
+        on_request: Requests may ask for faults of their own.
+        replies: Makes the replies that come in place of good ones.
+    """
+
+    def __init__(
+        self,
+        configured: Sequence[Fault],
+        *,
+        seed: int,
+        key_header: bytes | None,
+        on_request: bool,
+        replies: Replies,
+    ) -> None:
+        self._configured = Chooser(configured, seed) if configured else None
+        self._seed = seed
+        self._key_header = key_header
+        self._on_request = on_request
+        self._replies = replies
+        self._asked: OrderedDict[bytes, Chooser] = OrderedDict()
+
+    def concern(self, request: Request) -> bool:
+        """Whether a request may meet a fault; the one thing that a request without any costs."""
+        if self._configured is not None:
+            return True
+        return self._on_request and (HEADER in request.headers or may_ask(request.body))
+
+    def answer(self, handler: Handler, route: Route, request: Request, exchange: Exchange, rest: str) -> Reply:
+        """The handler's reply, refusals too, and what the faults make of it.
+
+        Raises:
+            RequestError: 400, the request asks for a fault that does not exist.
+        """
+        asked = self._chooser(request) if self._on_request else None
+        try:
+            reply = handler(request, exchange, rest)
+        except RequestError as error:
+            exchange.outcome = End.REFUSED
+            reply = self._replies.error(exchange, error)
+        chooser = self._configured if asked is None else asked
+        if chooser is None:
+            return reply
+        seen = Seen(
+            (request.target, route.path),
+            asked is not None or (request.method == "POST" and not route.open),
+            exchange.model,
+            request.headers,
+            request.body,
+            None if self._key_header is None else request.headers.get(self._key_header),
+        )
+        for fault in chooser.choose(seen):
+            reply = self._strike(fault, reply, exchange)
+        return reply
+
+    def _strike(self, fault: Fault, reply: Reply, exchange: Exchange) -> Reply:
+        replies = self._replies
+
+        def whole(status: int, content_type: bytes, more: bytes, body: bytes) -> Reply:
+            return replies.whole(exchange, body, status=status, content_type=content_type, more=more)
+
+        struck = fault.strike(reply, Site(exchange.endpoint, lambda error: replies.error(exchange, error), whole))
+        if struck is None:
+            return reply
+        exchange.outcome = End.FAULTED
+        exchange.fault = f"{exchange.fault}; {struck.words}" if exchange.fault else struck.words
+        if struck.tokens is not None:
+            exchange.token_steps = struck.tokens
+        if struck.replaced:
+            exchange.tokens = 0
+        if struck.tokens == 0:  # no token is sent, so there is none whose time could be measured
+            exchange.finish_reason = ""
+        return struck.reply
+
+    # ---- a request's own ---------------------------------------------------------------------
+
+    def _chooser(self, request: Request) -> Chooser | None:
+        """What the request asks for; the same faults count on from one request to the next."""
+        text = request.headers.get(HEADER)
+        if text is not None:
+            chooser = self._remembered(text)
+            return chooser or self._remember(text, _parse(text.decode("latin-1"), HEADER.decode()))
+        given = asked_fault(request.body) if may_ask(request.body) else None
+        if given is None:
+            return None
+        if isinstance(given, str):
+            faults: Sequence[Fault] = _parse(given, "mockllm.fault")
+        else:
+            faults = given if isinstance(given, tuple) else (given,)
+        label = b"body:" + msgspec.json.encode(faults)
+        return self._remembered(label) or self._remember(label, faults)
+
+    def _remembered(self, label: bytes) -> Chooser | None:
+        chooser = self._asked.get(label)
+        if chooser is not None:
+            self._asked.move_to_end(label)
+        return chooser
+
+    def _remember(self, label: bytes, faults: Sequence[Fault]) -> Chooser:
+        chooser = self._asked[label] = Chooser(faults, self._seed, limit=ASKED_KEPT)
+        if len(self._asked) > ASKED_KEPT:
+            self._asked.popitem(last=False)
+        return chooser
+
+
+def _parse(text: str, name: str) -> tuple[AnyFault, ...]:
+    """Faults in the text form of `--fault`, separated by semicolons; `none` is none."""
+    if text.strip().lower() == "none":
+        return ()
+    try:
+        faults: tuple[AnyFault, ...] = read(_OPTION, split_list(_OPTION, text), name)
+    except ConfigError as error:
+        raise RequestError(str(error), param=name) from None
+    except ValueError:
+        raise RequestError(f"{name}: {text[:200]!r} is no JSON array", param=name) from None
+    return faults

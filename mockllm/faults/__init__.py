@@ -1,0 +1,50 @@
+"""Faults on demand: what they are, whom they strike, and what they make of a reply."""
+
+from mockllm.faults.choose import Chooser, Seen
+from mockllm.faults.connection import Close, Length, NoLastChunk, Reset
+from mockllm.faults.durations import duration
+from mockllm.faults.fault import Fault, Site, Struck
+from mockllm.faults.instead import ContentType, Status
+from mockllm.faults.stream import (
+    Comments,
+    Crlf,
+    CutUtf8,
+    Duplicate,
+    Error,
+    HalfEvent,
+    Malformed,
+    NoDone,
+    NoFinish,
+    Pack,
+    Reorder,
+    Split,
+)
+from mockllm.faults.timing import SlowHead, Stall, Trickle, Ttft
+
+AnyFault = (
+    Status
+    | ContentType
+    | Ttft
+    | Stall
+    | SlowHead
+    | Trickle
+    | Error
+    | NoDone
+    | NoFinish
+    | Duplicate
+    | Reorder
+    | Malformed
+    | HalfEvent
+    | CutUtf8
+    | Comments
+    | Pack
+    | Split
+    | Crlf
+    | Close
+    | Reset
+    | Length
+    | NoLastChunk
+)
+"""Every kind of fault: the tagged union of flags, configuration files and requests."""
+
+__all__ = ["AnyFault", "Chooser", "Fault", "Seen", "Site", "Struck", "duration"]
