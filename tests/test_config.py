@@ -9,10 +9,12 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, to_builtins
 
 from mockllm.config import Config, Option, Settings, load, options, setting
 from mockllm.errors import ConfigError
+from mockllm.faults.connection import Reset
+from mockllm.faults.stream import Comments
 
 OPTIONS = options(Config)
 GUIDELLM = [option for option in OPTIONS if option.guidellm]
@@ -43,6 +45,8 @@ def other_value(option: Option) -> Any:
     """A value that is allowed and is not the default."""
     if option.kind == "switch":
         return not option.default
+    if option.name == "fault":
+        return (Reset(at="after-head", nth=2), Comments())
     if option.kind == "list":
         return ("Other-Text", "second")
     value_type = get_args(option.value_type)[0]
@@ -56,6 +60,9 @@ def other_value(option: Option) -> Any:
 
 
 def toml(value: Any) -> str:
+    if isinstance(value, tuple) and isinstance(value[0], Struct):
+        tables = [", ".join([f"{key} = {toml(part)}" for key, part in to_builtins(each).items()]) for each in value]
+        return f"[{', '.join([f'{{{table}}}' for table in tables])}]"
     return msgspec.json.encode(value).decode()  # JSON's scalars are TOML's
 
 
@@ -64,7 +71,7 @@ def texts(value: Any) -> list[str]:
 
 
 def text(value: Any) -> str:
-    return value if isinstance(value, str) else toml(value)
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)

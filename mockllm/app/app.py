@@ -20,8 +20,8 @@ from mockllm.app.auth import Keys
 from mockllm.app.faults import Faults
 from mockllm.app.generate import Generator
 from mockllm.app.lifecycle import Lifecycle
-from mockllm.app.reading import reading_routes
 from mockllm.app.ratelimits import RateLimits
+from mockllm.app.reading import reading_routes
 from mockllm.app.replies import Replies
 from mockllm.app.responses import ResponsesRoutes
 from mockllm.app.router import Handler, Route, Router

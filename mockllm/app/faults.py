@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 import msgspec
 
+from mockllm.app.chooser import Chooser, Seen
 from mockllm.app.replies import Replies
 from mockllm.app.router import Handler, Route
 from mockllm.config import Config, options, read, split_list
 from mockllm.dialects.asked_fault import asked_fault, may_ask
 from mockllm.errors import ConfigError, RequestError
 from mockllm.exchange import End, Exchange, Reply, Request
-from mockllm.faults import AnyFault, Chooser, Fault, Seen, Site
+from mockllm.faults import AnyFault, Fault, Site
 
 HEADER = b"x-mockllm-fault"
 

@@ -144,9 +144,7 @@ class RateLimits:
             raise _refused(f"Request too large{model} on {figures} Shorten the input or the output.", name, {})
         wait_s = window.wait_s(now, amount)
         headers = {"retry-after": str(_ceil(wait_s)), "retry-after-ms": str(_ceil(wait_s * 1e3))}
-        raise _refused(
-            f"Rate limit reached{model} on {figures} Please try again in {duration(wait_s)}.", name, headers
-        )
+        raise _refused(f"Rate limit reached{model} on {figures} Please try again in {duration(wait_s)}.", name, headers)
 
 
 def _ceil(value: float) -> int:

@@ -301,7 +301,9 @@ class Config(Settings, frozen=True, kw_only=True):
     ] = ()
     overrides: Annotated[
         bool,
-        setting("Requests may ask for faults themselves: x-mockllm-fault header, mockllm key of the body.", group=FAULTS),
+        setting(
+            "Requests may ask for faults themselves: header x-mockllm-fault, key mockllm of the body.", group=FAULTS
+        ),
     ] = True
     rpm: (
         Annotated[

@@ -1,6 +1,5 @@
-"""Faults on demand: what they are, whom they strike, and what they make of a reply."""
+"""Faults on demand: what they are, whom they concern, and what they make of a reply."""
 
-from mockllm.faults.choose import Chooser, Seen
 from mockllm.faults.connection import Close, Length, NoLastChunk, Reset
 from mockllm.faults.durations import duration
 from mockllm.faults.fault import Fault, Site, Struck
@@ -47,4 +46,4 @@ AnyFault = (
 )
 """Every kind of fault: the tagged union of flags, configuration files and requests."""
 
-__all__ = ["AnyFault", "Chooser", "Fault", "Seen", "Site", "Struck", "duration"]
+__all__ = ["AnyFault", "Fault", "Site", "Struck", "duration"]

@@ -2,7 +2,7 @@
 
 A fault is a frozen struct that is told apart by `kind`. Its own fields say what goes wrong, the
 inherited ones whom it concerns; `strike` turns a good reply into the bad one and says in words
-what it did. Nothing here waits, draws or counts: that is `choose`.
+what it did. Nothing here waits, draws or counts.
 """
 
 from __future__ import annotations

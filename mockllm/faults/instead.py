@@ -107,7 +107,10 @@ class Status(Fault, frozen=True, kw_only=True, omit_defaults=True, tag="status")
             return ""
         if self.body == "text":
             return message + "\n"
-        return f"<html>\r\n<head><title>{message}</title></head>\r\n<body>\r\n<center><h1>{message}</h1></center>\r\n</body>\r\n</html>\r\n"
+        return (
+            f"<html>\r\n<head><title>{message}</title></head>\r\n"
+            f"<body>\r\n<center><h1>{message}</h1></center>\r\n</body>\r\n</html>\r\n"
+        )
 
     def _headers(self) -> dict[str, str]:
         headers: dict[str, str] = {}

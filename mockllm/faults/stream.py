@@ -162,9 +162,7 @@ class Comments(_Stream, frozen=True, kw_only=True, omit_defaults=True, tag="comm
     def _bend(self, reply: Reply, site: Site) -> Struck:
         comment = f": {self.text}\n\n".encode()
         every = self.every
-        timeline = each_step(
-            reply.timeline, lambda step, events: events if (step + 1) % every else [comment, *events]
-        )
+        timeline = each_step(reply.timeline, lambda step, events: events if (step + 1) % every else [comment, *events])
         timeline.preamble = [comment, *timeline.preamble]
         reply.timeline = timeline
         return Struck(reply, "sent comments")
@@ -192,15 +190,15 @@ class Pack(_Stream, frozen=True, kw_only=True, omit_defaults=True, tag="pack"):
 
 
 class Split(_Stream, frozen=True, kw_only=True, omit_defaults=True, tag="split"):
-    """Every event comes in `chunks` HTTP chunks, and every `bytes` of the reply in a segment of their own."""
+    """Every event comes in `chunks` HTTP chunks, and the reply in segments of `segment_bytes`, `gap_ms` apart."""
 
     chunks: Annotated[int, Meta(ge=2)] = 3
-    bytes: Count = 64
+    segment_bytes: Count = 64
     gap_ms: Annotated[float, Meta(gt=0)] = 1.0
 
     def _bend(self, reply: Reply, site: Site) -> Struck:
         reply.timeline = every_event(reply.timeline, self._split)
-        on_wire(reply, piece_bytes=self.bytes, gap_s=self.gap_ms / 1e3)
+        on_wire(reply, piece_bytes=self.segment_bytes, gap_s=self.gap_ms / 1e3)
         return Struck(reply, f"split events into {self.chunks} chunks")
 
     def _split(self, events: list[bytes]) -> list[bytes]:
@@ -215,9 +213,7 @@ class Crlf(_Stream, frozen=True, kw_only=True, omit_defaults=True, tag="crlf"):
     """Lines end with CR LF."""
 
     def _bend(self, reply: Reply, site: Site) -> Struck:
-        reply.timeline = every_event(
-            reply.timeline, lambda events: [event.replace(b"\n", b"\r\n") for event in events]
-        )
+        reply.timeline = every_event(reply.timeline, lambda events: [event.replace(b"\n", b"\r\n") for event in events])
         return Struck(reply, "ended lines with CR LF")
 
 

@@ -56,9 +56,7 @@ def each_step(timeline: Timeline, change: Callable[[int, list[bytes]], list[byte
 def every_event(timeline: Timeline, change: Change) -> Timeline:
     """Change all events, those that leave with the head too."""
     render = timeline.render
-    return replace(
-        timeline, render=lambda first, upto: change(render(first, upto)), preamble=change(timeline.preamble)
-    )
+    return replace(timeline, render=lambda first, upto: change(render(first, upto)), preamble=change(timeline.preamble))
 
 
 def cut_after(timeline: Timeline, steps: int) -> Timeline:

@@ -66,15 +66,15 @@ class SlowHead(Fault, frozen=True, kw_only=True, omit_defaults=True, tag="slow-h
 
 
 class Trickle(Fault, frozen=True, kw_only=True, omit_defaults=True, tag="trickle"):
-    """The whole reply comes `bytes` at a time, one piece every `gap_ms`."""
+    """The whole reply comes `piece_bytes` at a time, one piece every `gap_ms`."""
 
-    bytes: Count = 16
+    piece_bytes: Count = 16
     gap_ms: Annotated[float, Meta(gt=0)] = 10.0
 
     def strike(self, reply: Reply, site: Site) -> Struck:
         """See `Fault`."""
-        on_wire(reply, piece_bytes=self.bytes, gap_s=self.gap_ms / 1e3)
-        return Struck(reply, f"sent {self.bytes} bytes every {self.gap_ms:g} ms")
+        on_wire(reply, piece_bytes=self.piece_bytes, gap_s=self.gap_ms / 1e3)
+        return Struck(reply, f"sent {self.piece_bytes} bytes every {self.gap_ms:g} ms")
 
 
 def stalled(timeline: Timeline, step: int, seconds: float) -> Timeline:
