@@ -12,11 +12,10 @@ from mockllm.app.replies import Replies
 from mockllm.app.router import Handler, Route
 from mockllm.config import Config, options, read, split_list
 from mockllm.dialects.asked_fault import asked_fault, may_ask
+from mockllm.dialects.overrides import FAULT_HEADER
 from mockllm.errors import ConfigError, RequestError
 from mockllm.exchange import End, Exchange, Reply, Request
 from mockllm.faults import AnyFault, Fault, Site
-
-HEADER = b"x-mockllm-fault"
 
 ASKED_KEPT = 1024
 """How many different faults of requests are remembered, with their counts."""
@@ -55,7 +54,7 @@ class Faults:
         """Whether a request may meet a fault; the one thing that a request without any costs."""
         if self._configured is not None:
             return True
-        return self._on_request and (HEADER in request.headers or may_ask(request.body))
+        return self._on_request and (FAULT_HEADER in request.headers or may_ask(request.body))
 
     def answer(self, handler: Handler, route: Route, request: Request, exchange: Exchange, rest: str) -> Reply:
         """The handler's reply, refusals too, and what the faults make of it.
@@ -107,10 +106,10 @@ class Faults:
 
     def _chooser(self, request: Request) -> Chooser | None:
         """What the request asks for; the same faults count on from one request to the next."""
-        text = request.headers.get(HEADER)
+        text = request.headers.get(FAULT_HEADER)
         if text is not None:
             chooser = self._remembered(text)
-            return chooser or self._remember(text, _parse(text.decode("latin-1"), HEADER.decode()))
+            return chooser or self._remember(text, _parse(text.decode("latin-1"), FAULT_HEADER.decode()))
         given = asked_fault(request.body) if may_ask(request.body) else None
         if given is None:
             return None

@@ -293,18 +293,12 @@ class Config(Settings, frozen=True, kw_only=True):
         tuple[AnyFault, ...],
         setting(
             "What goes wrong, and for which requests: kind=status,status=429,first=2. Repeat it for more; "
-            "the first that strikes is the only one.",
+            "the first that strikes is the only one. Requests ask with the header x-mockllm-fault.",
             group=FAULTS,
             name="fault",
             metavar="kind=KIND,KEY=VALUE,...",
         ),
     ] = ()
-    overrides: Annotated[
-        bool,
-        setting(
-            "Requests may ask for faults themselves: header x-mockllm-fault, key mockllm of the body.", group=FAULTS
-        ),
-    ] = True
     rpm: (
         Annotated[
             int,

@@ -44,6 +44,9 @@ _HEADERS: Mapping[str, Callable[[str], Any]] = {
 HEADERS = {name: f"x-mockllm-{name.replace('_', '-')}" for name in _HEADERS}
 """The header of each key that has one. Underscores are taken too, but proxies tend to drop those."""
 
+FAULT_HEADER = b"x-mockllm-fault"
+"""Is no override of the answer, but says what goes wrong with it."""
+
 _KNOWN_SETS = 512
 _KNOWN_NAMES, _KNOWN_BYTES = 64, 2048  # of one set: the memory stays below two megabytes
 
@@ -56,7 +59,7 @@ class OverrideReader:
     """
 
     def __init__(self, not_ours: bytes | None = None) -> None:
-        self._not_ours = not_ours
+        self._others = (not_ours, FAULT_HEADER)
         self._names: dict[tuple[bytes, ...], tuple[bytes, ...]] = {}
 
     def read(self, raw: Raw | None, headers: Mapping[bytes, bytes]) -> Override | None:
@@ -83,7 +86,7 @@ class OverrideReader:
 
     def _remember(self, all_names: tuple[bytes, ...]) -> tuple[bytes, ...]:
         """The names of ours among them."""
-        names = tuple([name for name in all_names if name.startswith(_PREFIX) and name != self._not_ours])
+        names = tuple([name for name in all_names if name.startswith(_PREFIX) and name not in self._others])
         if len(all_names) <= _KNOWN_NAMES and sum(map(len, all_names)) <= _KNOWN_BYTES:
             if len(self._names) >= _KNOWN_SETS:
                 self._names.clear()

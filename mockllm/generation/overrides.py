@@ -72,6 +72,9 @@ class Override(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
         Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None,
         Meta(description="Takes the place of the request's `seed` and the server's."),
     ] = None
+    fault: Annotated[
+        Any, Meta(description="What goes wrong with this reply: a table as in `--fault`, a list of them, or its text.")
+    ] = None
 
     @property
     def exact(self) -> bool:
