@@ -113,6 +113,7 @@ class VirtualClient(asyncio.Transport):
         self._http = h11.Connection(h11.CLIENT)
         self._reply: VirtualReply | None = None
         self._stalled = False
+        self._closing = False
         self._buffer: list[bytes] = []
         self.received: list[tuple[float, bytes]] = []
         self.closed = False
@@ -190,7 +191,7 @@ class VirtualClient(asyncio.Transport):
     # ---- what the server's protocol asks of a transport ----------------------------------------
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        if self.closed or not data:
+        if self._closing or self.closed or not data:
             return
         if not self._stalled:
             self._deliver(bytes(data))
@@ -200,13 +201,14 @@ class VirtualClient(asyncio.Transport):
             self._protocol.pause_writing()
 
     def close(self) -> None:
+        self._closing = True
         self._server._soon(self._lose)
 
     def abort(self) -> None:
-        self._server._soon(self._lose)
+        self.close()
 
     def is_closing(self) -> bool:
-        return self.closed
+        return self._closing or self.closed
 
     def write_eof(self) -> None:
         """The client reads the end, and closes its side."""
