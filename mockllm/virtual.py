@@ -217,6 +217,9 @@ class VirtualClient(asyncio.Transport):
     def can_write_eof(self) -> bool:
         return True
 
+    def get_write_buffer_size(self) -> int:
+        return sum(map(len, self._buffer))
+
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """The buffer's limit is always 0."""
 
