@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -154,3 +155,29 @@ def test_other_settings_of_one_seed_give_the_same_text() -> None:
     assert Mock().text(max_tokens=6, temperature=0.3, user="somebody") == plain
     assert Mock().text(max_tokens=6, seed=1) != plain
     assert Mock(seed=1).text(max_tokens=6) == Mock().text(max_tokens=6, seed=1)
+
+
+ODD = 'a%b %d\n\t"é水🌟\u2028\\'
+ODD_SCHEMA = {"type": "object", "properties": {"n": {"const": 10**25}, "s": {"const": ODD}}, "required": ["n", "s"]}
+ODD_TOOL = {"type": "function", "function": {"name": "f", "parameters": ODD_SCHEMA}}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (CHAT, {"guided_choice": [""]}),
+        (CHAT, {"guided_choice": [ODD], "logprobs": True, "top_logprobs": 3}),
+        (CHAT, {"tools": [ODD_TOOL], "tool_choice": "required", "return_token_ids": True}),
+        (CHAT, {"messages": [{"role": "user", "content": ODD}], "prompt_logprobs": 20}),
+        (COMPLETIONS, {"prompt": ODD, "echo": True, "logprobs": 5, "max_tokens": 0}),
+        (COMPLETIONS, {"prompt": "", "echo": True, "logprobs": 1, "max_tokens": 0}),
+        (COMPLETIONS, {"prompt": "", "prompt_logprobs": 1}),
+        (COMPLETIONS, {"prompt": [55357, 56832], "echo": True, "logprobs": 2, "return_token_ids": True}),
+    ],
+)
+def test_odd_texts(path: str, body: Json) -> None:
+    """Escapes, formats, halves of surrogate pairs, and nothing at all."""
+    for mock in MOCKS:
+        whole = mock.whole(path, **body)
+        if "prompt_logprobs" not in body:
+            assert assemble(mock.chunks(path, 1, **body))["usage"] == whole["usage"]

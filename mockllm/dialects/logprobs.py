@@ -121,7 +121,7 @@ def prompt_logprobs(prompt: PromptTokens, count: int) -> bytes:
     scores = prompt.scores
     assert scores is not None
     names, ids = scores.vocabulary.pieces, scores.vocabulary.ids
-    tables: list[dict[str, dict[str, object]] | None] = [None]
+    tables: list[dict[str, dict[str, object]] | None] = [None] if prompt.ids else []
     for position, (piece, identity) in enumerate(zip(prompt.pieces, prompt.ids, strict=True)):
         if not position:
             continue
