@@ -286,6 +286,7 @@ ROWS = [
             At([{"type": "function", "function": {}}], "tools[0].function.name"),
             At([TOOL, {"type": "function", "function": {"name": ""}}], "tools[1].function.name"),
             At([{"type": "function", "function": {"name": "a", "parameters": "b"}}], "tools[0].function.parameters"),
+            At([{"type": "function", "function": {"name": "a", "description": 5}}], "tools[0].function.description"),
             At([{"type": "function", "function": {"name": "a", "strict": "b"}}], "tools[0].function.strict"),
             At([{"type": "custom", "custom": {}}], "tools[0].custom.name"),
             At([{"type": "custom", "custom": {"name": "a", "format": {"type": "b"}}}], "tools[0].custom.format.type"),
@@ -371,6 +372,10 @@ ROWS = [
             At({"type": "json_schema", "json_schema": {"schema": {}}}, "response_format.json_schema.name"),
             At(
                 {"type": "json_schema", "json_schema": {"name": "a", "schema": "b"}},
+                "response_format.json_schema.schema",
+            ),
+            At(
+                {"type": "json_schema", "json_schema": {"name": "a", "schema": True}},
                 "response_format.json_schema.schema",
             ),
             At(

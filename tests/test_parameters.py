@@ -128,6 +128,7 @@ def test_unknown_fields_pass(path: str) -> None:
         (CHAT, {"prediction": {"content": "a"}, "presence_penalty": 0.1}, "prediction"),
         (CHAT, {"prediction": {"content": "a"}, "tools": [TOOL]}, "prediction"),
         (CHAT, {"guided_json": {}, "guided_regex": "a"}, "guided_regex"),
+        (CHAT, {"structured_outputs": {"choice": ["a"]}, "tools": [TOOL], "tool_choice": NAMED}, "structured_outputs"),
     ],
 )  # fmt: skip
 def test_fields_that_contradict_each_other_are_refused(path: str, body: Json, place: str) -> None:

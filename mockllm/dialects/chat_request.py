@@ -176,6 +176,8 @@ def _read_tools(asked: ChatRequest, request: GenerationRequest) -> None:
         raise RequestError("tool_choice is only allowed with tools.", param="tool_choice")
     if asked.tools is not None:
         request.tool_choice = read_tool_choice(asked.tool_choice, request.tools)
+    if request.tool_choice.named and request.format.param.startswith("structured_outputs"):
+        raise RequestError("structured_outputs are not allowed with a named tool.", param="structured_outputs")
 
 
 def _read_prediction(asked: ChatRequest, prediction: Prediction, request: GenerationRequest) -> None:

@@ -48,6 +48,8 @@ def _function(given: Given, place: str) -> Tool:
     parameters, strict = given.get("parameters"), given.get("strict")
     if parameters is not None and not isinstance(parameters, dict | bool):
         raise _wrong(f"{place}.parameters", "must be a JSON schema")
+    if not isinstance(given.get("description", ""), str | None):
+        raise _wrong(f"{place}.description", "must be a string")
     if strict is not None and not isinstance(strict, bool):
         raise _wrong(f"{place}.strict", "must be true or false")
     return Tool(_name(given, place), parameters, "function", bool(strict), param=f"{place}.parameters")

@@ -109,8 +109,8 @@ def _response_format(given: Mapping[str, Any] | None) -> OutputFormat:
     if not isinstance(inside.get("name"), str) or not inside["name"]:
         raise _wrong(f"{place}.name", "must be a string that is not empty")
     schema, strict = inside.get("schema"), inside.get("strict")
-    if schema is not None and not isinstance(schema, dict | bool):
-        raise _wrong(f"{place}.schema", "must be a JSON schema")
+    if schema is not None and not isinstance(schema, dict):
+        raise _wrong(f"{place}.schema", "must be an object: a JSON schema")
     if strict is not None and not isinstance(strict, bool):
         raise _wrong(f"{place}.strict", "must be true or false")
     return OutputFormat("json_schema", schema=schema, strict=bool(strict), param=f"{place}.schema")
