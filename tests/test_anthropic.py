@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from mockllm.dialects.anthropic import Messages
 from mockllm.dialects.dialect import Context
-from mockllm.exchange import Timeline
+from mockllm.errors import RequestError
+from mockllm.exchange import Request, Timeline
 from mockllm.generation.plan import Choice, Plan, Segment
 from tests.asking import Asker
 from tests.responses_answers import call, make_plan, read_frame, reasoning, refusal, text
@@ -331,6 +332,33 @@ def test_what_the_api_refuses_is_refused_by_name(body: Json, param: str) -> None
     assert param.replace("[0]", "") in message.replace("[0]", "")
 
 
+# ---- overrides and faults ----------------------------------------------------------------------
+
+
+def test_a_request_may_say_what_it_is_answered() -> None:
+    calls = [{"name": "weather", "arguments": {"city": "Paris"}}, {"name": "broken", "arguments": "{"}]
+    own = {"reasoning": "Hm.", "text": "Let me see.", "tool_calls": calls}
+    body = {"max_tokens": 64, "messages": HI, "mockllm": own}
+    message = asker.post("/v1/messages", **body).json
+    assert [block["type"] for block in message["content"]] == ["thinking", "text", "tool_use", "tool_use"]
+    thought, text, weather, broken = message["content"]
+    assert (thought["thinking"], text["text"], message["stop_reason"]) == ("Hm.", "Let me see.", "tool_use")
+    assert (weather["input"], broken["input"]) == ({"city": "Paris"}, {})
+    refused = asker.post("/v1/messages", max_tokens=64, messages=HI, mockllm={"refusal": "No."}).json
+    assert (refused["stop_reason"], refused["content"]) == ("refusal", [{"type": "text", "text": "No."}])
+    wrong = asker.post("/v1/messages", max_tokens=64, messages=HI, mockllm={"tekst": "x"})
+    assert (wrong.status, wrong.json["error"]["type"]) == (400, "invalid_request_error")
+
+
+def test_a_reply_that_does_not_come_to_its_end_says_so_in_an_event() -> None:
+    own = {"fault": {"kind": "error", "after_tokens": 3}}
+    answer = asker.post("/v1/messages", max_tokens=64, messages=HI, stream=True, mockllm=own)
+    frames = [frame + b"\n\n" for frame in answer.body.removesuffix(b"\n\n").split(b"\n\n")]
+    events = [read_frame(frame) for frame in frames]
+    assert [event["type"] for event in events[-2:]] == ["content_block_delta", "error"]
+    assert set(events[-1]["error"]) == {"type", "message"}
+
+
 # ---- errors ------------------------------------------------------------------------------------
 
 
@@ -359,6 +387,13 @@ def test_errors_are_anthropics_wherever_they_arise(
     assert set(answer.json) == {"type", "error", "request_id"}
     assert (answer.json["type"], answer.json["error"]["type"], answer.json["request_id"]) == ("error", kind, "abc")
     assert answer.headers["request-id"] == "abc"
+
+
+def test_what_is_no_request_is_refused_in_the_same_shape() -> None:
+    request = Request("POST", "/v1/messages", "", {}, b"", 1000.0, 1000.0)
+    reply = asker.app.refusal(RequestError("too large", status=413), asker.app.exchange(request))
+    error = json.loads(reply.timeline.render(0, 1)[0])["error"]
+    assert error == {"type": "request_too_large", "message": "too large"}
 
 
 def test_the_key_may_come_as_anthropics_clients_send_it() -> None:

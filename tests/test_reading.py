@@ -43,6 +43,19 @@ def test_the_time_is_drawn_anew_for_each_occurrence() -> None:
     assert due == [other.post("/v1/score", **BODIES["/v1/score"]).timeline.end_s for _ in range(20)]
 
 
+@pytest.mark.parametrize("path", BODIES)
+def test_a_request_may_have_a_time_and_a_seed_of_its_own(path: str) -> None:
+    server = Asker(ttft_ms=70, request_latency=3.5)
+    answer = server.post(path, **BODIES[path], mockllm={"ttft_ms": 20, "itl_ms": 5, "seed": 8})
+    assert answer.timeline.end_s == pytest.approx(0.02)
+    assert server.ask(path, BODIES[path], {b"x-mockllm-ttft-ms": b"30"}).timeline.end_s == pytest.approx(0.03)
+    kept = {"id", "created"}
+    seeded = {k: v for k, v in Asker(seed=8).post(path, **BODIES[path]).json.items() if k not in kept}
+    assert {k: v for k, v in answer.json.items() if k not in kept} == seeded
+    assert {k: v for k, v in server.post(path, **BODIES[path]).json.items() if k not in kept} != seeded
+    assert server.post(path, **BODIES[path], mockllm={"ttft_ms": -1}).error == (400, "mockllm.ttft_ms")
+
+
 @pytest.mark.parametrize("path", ["/embeddings", "/rerank", "/v2/rerank", "/score", "/moderations"])
 def test_each_is_served_without_the_version_too(path: str) -> None:
     body = BODIES.get(path) or BODIES["/v1" + path]

@@ -237,7 +237,7 @@ class App:
         add(Route("/v1/completions", {"POST": generate(Completions(config.lenient))}), api=True)
         for name, task in (("transcriptions", "transcribe"), ("translations", "translate")):
             add(Route(f"/v1/audio/{name}", {"POST": audio_handler(self._generator, task)}), api=True)
-        for route in reading_routes(self._generator, self.tokenizer, config.seed, config.embedding_dimensions):
+        for route in reading_routes(self._generator, self.tokenizer, config.embedding_dimensions):
             add(route, api=route.path.startswith("/v1"))
         add(Route("/tokenize", {"POST": self._tokenize}), api=True)
         add(Route("/detokenize", {"POST": self._detokenize}), api=True)

@@ -154,9 +154,12 @@ class Generator:
         """Plan the answer to a request that generates nothing; the exchange gets the facts of both."""
         model = exchange.model = self._models.resolve(reading.model)
         key = request.headers.get(self._key_header) if self._key_header is not None else None
-        plan = self._planner.reading(reading.prompts, reading.prompt_param, key)
+        own = self._overrides.read(reading.overrides, request.headers) if self._overrides is not None else None
+        plan = self._planner.reading(reading.prompts, reading.prompt_param, key, own)
         exchange.prompt_tokens = plan.prompt_tokens
-        return ReadContext(self._ids(id_prefix), int(self._wall()), model, body, reading, plan.prompt_tokens), plan
+        seed = self._planner.seed if own is None or own.seed is None else own.seed
+        identity, created = self._ids(id_prefix), int(self._wall())
+        return ReadContext(identity, created, model, body, reading, plan.prompt_tokens, seed), plan
 
     def prompt_tokens(self, prompt: Prompt) -> int:
         """Tokens of a prompt."""

@@ -33,20 +33,19 @@ def reading_handler(generator: Generator, reader: Reader) -> Handler:
     return handle
 
 
-def reading_routes(generator: Generator, tokenizer: Tokenizer, seed: int, dimensions: int) -> list[Route]:
+def reading_routes(generator: Generator, tokenizer: Tokenizer, dimensions: int) -> list[Route]:
     """The route table's lines.
 
     Args:
         generator: Plans answers.
         tokenizer: Tells what text token ids stand for.
-        seed: The server's.
         dimensions: Length of embeddings where a request names none.
     """
     readers: dict[str, Reader] = {
-        "/v1/embeddings": Embeddings(tokenizer, seed, dimensions),
-        "/v1/rerank": Rerank(seed),
-        "/v1/score": Score(seed),
-        "/v1/moderations": Moderations(seed),
+        "/v1/embeddings": Embeddings(tokenizer, dimensions),
+        "/v1/rerank": Rerank(),
+        "/v1/score": Score(),
+        "/v1/moderations": Moderations(),
     }
     return [Route(path, {"POST": reading_handler(generator, reader)}) for path, reader in readers.items()] + [
         Route("/v2/rerank", {"POST": reading_handler(generator, readers["/v1/rerank"])})

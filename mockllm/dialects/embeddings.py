@@ -19,12 +19,12 @@ from statistics import NormalDist
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from mockllm.dialects.decode import decoder
 from mockllm.dialects.jsontext import quoted
 from mockllm.dialects.messages import ChatMessage, prompt_of
-from mockllm.dialects.reader import ReadContext, Reading, Written, text_prompt
+from mockllm.dialects.reader import ReadContext, Reading, ReadRequest, Written, text_prompt
 from mockllm.errors import RequestError
 from mockllm.generation.keyed import make_key, octets
 from mockllm.generation.plan import Prompt
@@ -43,12 +43,11 @@ _QUANTILES = [NormalDist().inv_cdf((k + 0.5) / 256) for k in range(256)]
 TokenId = Annotated[int, Meta(ge=0)]
 
 
-class EmbeddingsRequest(Struct):
+class EmbeddingsRequest(ReadRequest, kw_only=True):
     """The body; fields that are not here are accepted and change nothing."""
 
     input: str | list[str | TokenId | list[TokenId]] | None = None
     messages: list[ChatMessage] | None = None
-    model: str = ""
     dimensions: Annotated[int, Meta(ge=1, le=MOST_DIMENSIONS)] | None = None
     encoding_format: Literal["float", "base64"] | None = None
 
@@ -62,23 +61,21 @@ class Embeddings:
 
     Args:
         tokenizer: Tells what text token ids stand for: the vector is that of the text.
-        seed: The server's.
         dimensions: Length of a vector where the request names none.
     """
 
     id_prefix = "embd-"
 
-    def __init__(self, tokenizer: Tokenizer, seed: int, dimensions: int) -> None:
+    def __init__(self, tokenizer: Tokenizer, dimensions: int) -> None:
         self._tokenizer = tokenizer
-        self._seed = seed
         self._dimensions = dimensions
 
     def decode(self, body: bytes) -> tuple[EmbeddingsRequest, Reading]:
         """See `Reader`."""
         asked = _decode(body)
         if asked.input is None and asked.messages:
-            return asked, Reading(asked.model, (prompt_of(asked.messages),), "messages")
-        return asked, Reading(asked.model, self._prompts(asked.input))
+            return asked, Reading(asked.model, (prompt_of(asked.messages),), "messages", asked.overrides)
+        return asked, Reading(asked.model, self._prompts(asked.input), "input", asked.overrides)
 
     def write(self, context: ReadContext) -> Written:
         """See `Reader`."""
@@ -92,7 +89,9 @@ class Embeddings:
             start, end = first * per_step, min(upto * per_step, len(prompts))
             rows = []
             for number in range(start, end):
-                vector = unit_vector(make_key(self._seed, b"embedding:" + prompt_content(prompts[number])), dimensions)
+                vector = unit_vector(
+                    make_key(context.seed, b"embedding:" + prompt_content(prompts[number])), dimensions
+                )
                 written = b'"' + _base64(vector) + b'"' if in_base64 else _encode(vector.tolist())
                 rows.append(b'{"object":"embedding","index":%d,"embedding":%b}' % (number, written))
             part = b",".join(rows)

@@ -13,11 +13,10 @@ import re
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from mockllm.dialects.decode import decoder
 from mockllm.dialects.messages import ContentPart, content_text
-from mockllm.dialects.reader import ReadContext, Reading, Written, in_one_step, text_prompt
+from mockllm.dialects.reader import ReadContext, Reading, ReadRequest, Written, in_one_step, text_prompt
 from mockllm.errors import RequestError
 from mockllm.generation.keyed import make_key, u16s
 
@@ -32,27 +31,19 @@ _NAMES = "|".join(sorted(CATEGORIES, key=len, reverse=True))
 _find_names = re.compile(rf"(?<![\w/-])(?:{_NAMES})(?![\w/-])", re.IGNORECASE).findall
 
 
-class ModerationRequest(Struct):
+class ModerationRequest(ReadRequest, kw_only=True):
     """The body."""
 
     input: str | list[str | ContentPart]
-    model: str = ""
 
 
 _decode = decoder(ModerationRequest)
 
 
 class Moderations:
-    """The Moderations dialect.
-
-    Args:
-        seed: The server's.
-    """
+    """The Moderations dialect."""
 
     id_prefix = "modr-"
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
 
     def decode(self, body: bytes) -> tuple[ModerationRequest, Reading]:
         """See `Reader`."""
@@ -65,7 +56,7 @@ class Moderations:
             texts = [content_text(given)]
         elif len(texts) != len(given):
             raise RequestError("input must be texts, or parts of one input, but not both.", param="input")
-        return asked, Reading(asked.model, tuple([text_prompt(text) for text in texts]))
+        return asked, Reading(asked.model, tuple([text_prompt(text) for text in texts]), "input", asked.overrides)
 
     def write(self, context: ReadContext) -> Written:
         """See `Reader`."""
@@ -74,22 +65,24 @@ class Moderations:
         images = any(part.type == "image_url" for part in parts)
         texts = not parts or any(part.type == "text" for part in parts)
         results = [
-            self._judge(prompt.messages[0].text, texts=texts, images=images) for prompt in context.reading.prompts
+            _judge(context.seed, prompt.messages[0].text, texts=texts, images=images)
+            for prompt in context.reading.prompts
         ]
         return in_one_step(msgspec.json.encode({"id": context.id, "model": context.model, "results": results}))
 
-    def _judge(self, text: str, *, texts: bool, images: bool) -> dict[str, Any]:
-        named = {name.lower() for name in _find_names(text)}
-        draws = u16s(make_key(self._seed, b"moderation:" + text.encode("utf-8", "surrogatepass")), len(CATEGORIES))
-        scores = {
-            name: 0.9 + draw / 655_360 if name in named else draw / 6_553_600
-            for name, draw in zip(CATEGORIES, draws, strict=True)
-        }
-        return {
-            "flagged": bool(named),
-            "categories": {name: name in named for name in CATEGORIES},
-            "category_scores": scores,
-            "category_applied_input_types": {
-                name: ["text"] * texts + ["image"] * (images and name in _OF_IMAGES) for name in CATEGORIES
-            },
-        }
+
+def _judge(seed: int, text: str, *, texts: bool, images: bool) -> dict[str, Any]:
+    named = {name.lower() for name in _find_names(text)}
+    draws = u16s(make_key(seed, b"moderation:" + text.encode("utf-8", "surrogatepass")), len(CATEGORIES))
+    scores = {
+        name: 0.9 + draw / 655_360 if name in named else draw / 6_553_600
+        for name, draw in zip(CATEGORIES, draws, strict=True)
+    }
+    return {
+        "flagged": bool(named),
+        "categories": {name: name in named for name in CATEGORIES},
+        "category_scores": scores,
+        "category_applied_input_types": {
+            name: ["text"] * texts + ["image"] * (images and name in _OF_IMAGES) for name in CATEGORIES
+        },
+    }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from msgspec import Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from mockllm.generation.plan import Message, Prompt
 
@@ -21,11 +21,25 @@ class Reading(Struct, frozen=True):
         model: As the request names it.
         prompts: At least one; each is read by itself.
         prompt_param: The field that the prompts came from, for errors.
+        overrides: The body key `mockllm`, undecoded; of what it can say, the time and the seed matter.
     """
 
     model: str
     prompts: tuple[Prompt, ...]
     prompt_param: str = "input"
+    overrides: Raw | None = None
+
+
+class ReadRequest(Struct, kw_only=True):
+    """What the bodies of all of them may have."""
+
+    model: str = ""
+    mockllm: Raw | UnsetType = UNSET
+
+    @property
+    def overrides(self) -> Raw | None:
+        """The body key `mockllm`."""
+        return None if self.mockllm is UNSET else self.mockllm
 
 
 class ReadContext(Struct, gc=False):
@@ -38,6 +52,7 @@ class ReadContext(Struct, gc=False):
         body: The dialect's own decoded request.
         reading: The same in no dialect.
         prompt_tokens: Tokens of all prompts.
+        seed: What the answer is a function of, beside what is read.
     """
 
     id: str
@@ -46,6 +61,7 @@ class ReadContext(Struct, gc=False):
     body: Any
     reading: Reading
     prompt_tokens: int
+    seed: int
 
 
 class Written(NamedTuple):

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from mockllm.dialects.decode import decoder
 from mockllm.dialects.messages import ContentPart, content_text
-from mockllm.dialects.reader import ReadContext, Reading, Written, in_one_step
+from mockllm.dialects.reader import ReadContext, Reading, ReadRequest, Written, in_one_step
 from mockllm.dialects.score import Content, pair, score, text_of
 from mockllm.errors import RequestError
 
@@ -25,12 +25,11 @@ class Document(Struct):
     content: list[str | ContentPart] | None = None
 
 
-class RerankRequest(Struct):
+class RerankRequest(ReadRequest, kw_only=True):
     """The body; fields that are not here are accepted and change nothing."""
 
     query: str | Content
     documents: list[str | Document]
-    model: str = ""
     top_n: Annotated[int, Meta(ge=0)] | None = None
     return_documents: bool | None = None
 
@@ -39,16 +38,9 @@ _decode = decoder(RerankRequest)
 
 
 class Rerank:
-    """The Rerank dialect.
-
-    Args:
-        seed: The server's; a pair has the score that the Score dialect gives it.
-    """
+    """The Rerank dialect; a pair has the score that the Score dialect gives it."""
 
     id_prefix = "rerank-"
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
 
     def decode(self, body: bytes) -> tuple[RerankRequest, Reading]:
         """See `Reader`."""
@@ -57,13 +49,13 @@ class Rerank:
             raise RequestError("documents must not be empty.", param="documents")
         query = text_of(asked.query)
         texts = [_text(document, number) for number, document in enumerate(asked.documents)]
-        return asked, Reading(asked.model, tuple([pair(query, text) for text in texts]), "documents")
+        return asked, Reading(asked.model, tuple([pair(query, text) for text in texts]), "documents", asked.overrides)
 
     def write(self, context: ReadContext) -> Written:
         """See `Reader`."""
         asked: RerankRequest = context.body
         prompts = context.reading.prompts
-        scores = [score(self._seed, prompt) for prompt in prompts]
+        scores = [score(context.seed, prompt) for prompt in prompts]
         best = sorted(range(len(scores)), key=lambda k: (-scores[k], k))[: asked.top_n or None]
         results: list[dict[str, Any]] = []
         for k in best:

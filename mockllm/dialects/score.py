@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from mockllm.dialects.decode import decoder
 from mockllm.dialects.messages import ContentPart, content_text
-from mockllm.dialects.reader import ReadContext, Reading, Written, in_one_step
+from mockllm.dialects.reader import ReadContext, Reading, ReadRequest, Written, in_one_step
 from mockllm.errors import RequestError
 from mockllm.generation.keyed import Draws, make_key
 from mockllm.generation.plan import Message, Prompt
@@ -28,10 +28,9 @@ class Content(Struct):
 Side = str | Content | list[str | Content] | None
 
 
-class ScoreRequest(Struct):
+class ScoreRequest(ReadRequest, kw_only=True):
     """The body; fields that are not here are accepted and change nothing."""
 
-    model: str = ""
     text_1: Side = None
     text_2: Side = None
     data_1: Side = None
@@ -45,16 +44,9 @@ _decode = decoder(ScoreRequest)
 
 
 class Score:
-    """The Score dialect.
-
-    Args:
-        seed: The server's.
-    """
+    """The Score dialect."""
 
     id_prefix = "score-"
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
 
     def decode(self, body: bytes) -> tuple[ScoreRequest, Reading]:
         """See `Reader`."""
@@ -70,11 +62,11 @@ class Score:
                 param=first_param,
             )
         pairs = [pair(one, other) for one, other in zip(first, second, strict=True)]
-        return asked, Reading(asked.model, tuple(pairs), second_param)
+        return asked, Reading(asked.model, tuple(pairs), second_param, asked.overrides)
 
     def write(self, context: ReadContext) -> Written:
         """See `Reader`."""
-        scores = [score(self._seed, prompt) for prompt in context.reading.prompts]
+        scores = [score(context.seed, prompt) for prompt in context.reading.prompts]
         tokens = context.prompt_tokens
         return in_one_step(
             msgspec.json.encode(

@@ -17,6 +17,7 @@ from mockllm.generation.keyed import derive, make_key
 from mockllm.generation.latency import Latency
 from mockllm.generation.logprobs import Scores, Vocabulary
 from mockllm.generation.occurrence import Occurrences
+from mockllm.generation.overrides import Override
 from mockllm.generation.overriding import check_for, own_timing
 from mockllm.generation.pieces import piece as as_piece
 from mockllm.generation.pieces import pieces_of
@@ -75,7 +76,7 @@ class Planner:
         self._tokenizer = tokenizer
         self._count = tokenizer.count
         self._latency = latency
-        self._seed = seed
+        self.seed = seed
         self._max_model_len = max_model_len
         self._media_tokens = media_tokens
         self._vocabulary = Vocabulary(text.vocabulary, tokenizer.encode)
@@ -106,7 +107,7 @@ class Planner:
             check_for(own, request)
         if request.limit_is_default and (self._echoes if own is None else own.exact or self._echoes):
             request.limit_tokens = None
-        seed = self._seed if request.seed is None else request.seed
+        seed = self.seed if request.seed is None else request.seed
         counts = [self.prompt_tokens(prompt) for prompt in request.prompts]
         if request.prompt_limit_tokens is not None:
             longest = request.prompt_limit_tokens if request.prompt_limit_tokens >= 0 else self._max_model_len
@@ -140,7 +141,13 @@ class Planner:
                 plan.prompt_audio_tokens += self._media(prompt, "audio")
         return plan
 
-    def reading(self, prompts: Sequence[Prompt], param: str, occurrence_key: bytes | None = None) -> Plan:
+    def reading(
+        self,
+        prompts: Sequence[Prompt],
+        param: str,
+        occurrence_key: bytes | None = None,
+        own: Override | None = None,
+    ) -> Plan:
         """Plan the answer to a request that has prompts read and generates nothing.
 
         It is due after one prefill: when the first token of a generation would be, or, where whole
@@ -150,6 +157,7 @@ class Planner:
             prompts: At least one.
             param: The field they came from.
             occurrence_key: See `plan`.
+            own: The request's override, whose `ttft_ms` takes the place of both.
 
         Raises:
             RequestError: A prompt exceeds the context.
@@ -162,10 +170,14 @@ class Planner:
                 code="context_length_exceeded",
             )
         timing_key = b""
-        if self._latency.draws:
-            timing_key = self._timing_key(make_key(self._seed, prompt_content(prompts[0])), occurrence_key)
+        if self._latency.draws or (own is not None and own.draws):
+            timing_key = self._timing_key(make_key(self.seed, prompt_content(prompts[0])), occurrence_key)
         offset_s, after_s = self._latency.stream(timing_key, 1)
-        return Plan((), sum(counts), 1, offset_s, after_s, self._latency.whole(timing_key))
+        whole_s = self._latency.whole(timing_key)
+        if own is not None and own.ttft_ms is not None:
+            offset_s, after_s = own_timing(own, timing_key, 1, offset_s, after_s)
+            whole_s = None
+        return Plan((), sum(counts), 1, offset_s, after_s, whole_s)
 
     def _timing_key(self, key: bytes, occurrence_key: bytes | None) -> bytes:
         """What the timing of an answer is drawn by: its own key, and the how manieth time it is asked for."""

@@ -139,6 +139,8 @@ def test_the_matrix_is_whole(runs: dict[str, Run], capsys: pytest.CaptureFixture
         outcome = found.get((row, feature))
         return "not run" if outcome is None else "FAILED" if outcome.problem else "✓"
 
+    if not runs:
+        pytest.skip("no environment is made: python -m tests.clients")
     with capsys.disabled():
         print("", *table(mark), sep="\n")
     assert set(found) == {(row, feature) for client, row, feature in CELLS if client.script in runs}
