@@ -61,12 +61,12 @@ class Window:
                 return 0.0
             over -= int(used)
             if over <= 0:
-                return max(0.0, first_s + WINDOW_S - now)
+                return min(WINDOW_S, first_s + WINDOW_S - now)
         return 0.0
 
     def reset_s(self, now: float) -> float:
         """How long until all is free, if nothing more is used."""
-        return max(0.0, self._entries[-1][0] + WINDOW_S - now) if self._entries else 0.0
+        return min(WINDOW_S, max(0.0, self._entries[-1][0] + WINDOW_S - now)) if self._entries else 0.0
 
 
 class RateLimits:

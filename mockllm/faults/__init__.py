@@ -1,5 +1,7 @@
 """Faults on demand: what they are, whom they concern, and what they make of a reply."""
 
+from typing import get_args
+
 from mockllm.faults.connection import Close, Length, NoLastChunk, Reset
 from mockllm.faults.durations import duration
 from mockllm.faults.fault import Fault, Site, Struck
@@ -46,4 +48,6 @@ AnyFault = (
 )
 """Every kind of fault: the tagged union of flags, configuration files and requests."""
 
-__all__ = ["AnyFault", "Fault", "Site", "Struck", "duration"]
+KINDS: tuple[str, ...] = tuple(str(fault.__struct_config__.tag) for fault in get_args(AnyFault))
+
+__all__ = ["KINDS", "AnyFault", "Fault", "Site", "Struck", "duration"]
