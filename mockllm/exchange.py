@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -159,6 +159,7 @@ class Exchange:
         peer_waits: When bytes began to wait in our buffer because the peer did not take them, and
             when the kernel had them all: start and end of each wait in turn; None for no wait.
         steps_sent: Steps of the timeline that were written.
+        asked_fault: The fault that the request's overrides or the script ask for, as plain data.
         fault: What a fault did, in words, or "".
         token_steps: How many steps have tokens, where a fault cut the timeline short.
         body: The request's body, where it is kept.
@@ -167,6 +168,7 @@ class Exchange:
     __slots__ = (
         "admitted_s",
         "arrival_s",
+        "asked_fault",
         "body",
         "bytes_sent",
         "cached_tokens",
@@ -233,6 +235,7 @@ class Exchange:
         self.end_s = 0.0
         self.outcome: End | None = None
         self.close_reason = ""
+        self.asked_fault: Any = None
         self.fault = ""
         self.token_steps: int | None = None
         self.body: bytes | None = None

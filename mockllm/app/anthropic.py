@@ -26,6 +26,6 @@ def anthropic_routes(generator: Generator, replies: Replies, opening_events: str
         return replies.whole(exchange, msgspec.json.encode({"input_tokens": generator.prompt_tokens(prompt)}))
 
     return [
-        Route("/v1/messages", {"POST": generator.handler(messages)}),
+        Route("/v1/messages", {"POST": generator.handler(messages)}, overridable=True),
         Route("/v1/messages/count_tokens", {"POST": count}),
     ]

@@ -101,15 +101,13 @@ class App:
         key_header = config.key_header.lower().encode() if config.key_header else None
         self.script = Script()
         self.received = Received(EMBEDDED_KEEP_BODIES if config.keep_bodies is None else config.keep_bodies)
-        self._faults: Faults | None = None
-        if config.faults or config.overrides:
-            self._faults = Faults(
-                config.faults,
-                seed=config.seed,
-                key_header=key_header,
-                on_request=config.overrides,
-                replies=self._replies,
-            )
+        self._faults = Faults(
+            config.faults,
+            seed=config.seed,
+            key_header=key_header,
+            on_request=config.overrides,
+            replies=self._replies,
+        )
         self._limits = RateLimits(config.rpm, config.tpm) if config.rpm or config.tpm else None
         self._generator = Generator(
             make_planner(config, self.tokenizer, text, self._ids),
@@ -153,9 +151,7 @@ class App:
             handler = self._router.handler(route, request.method)
             if self._limits is not None and route.recorded and not route.open:
                 return self._limited(self._limits, route, handler, request, exchange, rest)
-            if self._faults is not None and self._faults.concern(request) and route.recorded:
-                return self._faults.answer(handler, route, request, exchange, rest)
-            return handler(request, exchange, rest)
+            return self._spoiled(route, handler, request, exchange, rest)
         except RequestError as error:
             exchange.outcome = End.REFUSED
             return self._replies.error(exchange, error)
@@ -175,6 +171,15 @@ class App:
             self._seq -= 1
         return route, rest
 
+    def _spoiled(self, route: Route, handler: Handler, request: Request, exchange: Exchange, rest: str) -> Reply:
+        """The handler's reply, and what faults make of it."""
+        if not route.recorded:
+            return handler(request, exchange, rest)
+        if self._faults.early(request, route):
+            return self._faults.answer(handler, route, request, exchange, rest)
+        reply = handler(request, exchange, rest)
+        return reply if exchange.asked_fault is None else self._faults.after(reply, route, request, exchange)
+
     def _limited(
         self, limits: RateLimits, route: Route, handler: Handler, request: Request, exchange: Exchange, rest: str
     ) -> Reply:
@@ -188,10 +193,7 @@ class App:
 
         chosen = counted if request.method == "POST" else handler
         try:
-            if self._faults is not None and self._faults.concern(request):
-                reply = self._faults.answer(chosen, route, request, exchange, rest)
-            else:
-                reply = chosen(request, exchange, rest)
+            reply = self._spoiled(route, chosen, request, exchange, rest)
         except RequestError as error:
             exchange.outcome = End.REFUSED
             reply = self._replies.error(exchange, error)
@@ -228,13 +230,13 @@ class App:
         add(Route("/version", {"GET": self._version}, open=True))
         add(Route("/v1/models", {"GET": self._list_models}), api=True)
         add(Route("/v1/models/", {"GET": self._one_model}, prefix=True), api=True)
-        add(Route("/v1/chat/completions", {"POST": generate(chat)}), api=True)
+        add(Route("/v1/chat/completions", {"POST": generate(chat)}, overridable=True), api=True)
         responses = ResponsesRoutes(self._generator, self._replies, config.opening_events, config.max_model_len)
         for route in responses.routes():
             add(route, api=True)
         for route in anthropic_routes(self._generator, self._replies, config.opening_events):
             add(route, api=True)
-        add(Route("/v1/completions", {"POST": generate(Completions(config.lenient))}), api=True)
+        add(Route("/v1/completions", {"POST": generate(Completions(config.lenient))}, overridable=True), api=True)
         for name, task in (("transcriptions", "transcribe"), ("translations", "translate")):
             add(Route(f"/v1/audio/{name}", {"POST": audio_handler(self._generator, task)}), api=True)
         for route in reading_routes(self._generator, self.tokenizer, config.embedding_dimensions):

@@ -144,6 +144,7 @@ class Generator:
             override = scripted if override is None else checked(merged(scripted, override))
         if override is not None:
             asked.override = override
+            exchange.asked_fault = override.fault
             if override.seed is not None:
                 asked.seed = override.seed
         return scripted

@@ -42,7 +42,7 @@ class ResponsesRoutes:
     def routes(self) -> list[Route]:
         """The route table's lines."""
         return [
-            Route("/v1/responses", {"POST": self._create}),
+            Route("/v1/responses", {"POST": self._create}, overridable=True),
             Route("/v1/responses/", {"GET": self._read, "POST": self._act, "DELETE": self._delete}, prefix=True),
         ]
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from urllib.parse import unquote
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockllm.errors import RequestError
 from mockllm.exchange import Exchange, Reply, Request
@@ -21,7 +22,8 @@ Handler = Callable[[Request, Exchange, str], Reply]
 class Route(Struct):
     """One path. With `prefix`, also every path below it; `open` needs no API key.
 
-    Requests to a route that is not `recorded` are about the server itself and no load.
+    Requests to a route that is not `recorded` are about the server itself and no load. The handler of
+    one that is `overridable` reads the body key `mockllm`.
     """
 
     path: str
@@ -29,6 +31,7 @@ class Route(Struct):
     prefix: bool = False
     open: bool = False
     recorded: bool = True
+    overridable: bool = False
 
     @property
     def allow(self) -> str:
@@ -53,7 +56,7 @@ class Router:
         bare = route.path.removeprefix("/v1")
         for path in (bare, "/v1" + bare) if api else (route.path,):
             if route.prefix:
-                self._prefixes.append(Route(path, route.handlers, True, route.open, route.recorded))
+                self._prefixes.append(replace(route, path=path))
             else:
                 self._exact[path] = route
 

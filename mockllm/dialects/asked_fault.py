@@ -1,10 +1,12 @@
-"""The fault that a request asks for in its body, under `mockllm.fault`.
+"""The fault that a request or a script asks for, under `fault`.
 
-It is read from any JSON body, whatever its dialect, before the dialect reads the rest; a body
-without it costs a search for the word. The other keys of `mockllm` are `overrides`'.
+A generation dialect finds it among the overrides that it decodes anyway; in other JSON bodies it
+is looked for by itself.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -12,15 +14,14 @@ from msgspec import Struct
 from mockllm.dialects.decode import invalid
 from mockllm.faults import AnyFault
 
-_MARK = b'"mockllm"'
-
-
 Asked = AnyFault | tuple[AnyFault, ...] | str
 """A fault, several, or the text of `--fault`; `none` for none."""
 
+_MARK = b'"mockllm"'
+
 
 class _Overrides(Struct, frozen=True):
-    fault: Asked | None = None
+    fault: Any = None
 
 
 class _Envelope(Struct, frozen=True):
@@ -30,25 +31,30 @@ class _Envelope(Struct, frozen=True):
 _decode = msgspec.json.Decoder(_Envelope).decode
 
 
-def may_ask(body: bytes) -> bool:
-    """Whether a body may have the key `mockllm` at all."""
-    return _MARK in body
+def to_fault(plain: Any, where: str) -> Asked:
+    """The fault that plain data stands for.
 
-
-def asked_fault(body: bytes) -> Asked | None:
-    """What a body asks for; None for nothing, and for a body that is no JSON object.
+    Args:
+        plain: An object, a list of them, or a text, which is not read yet.
+        where: What it stands at, for the error: `mockllm.fault`.
 
     Raises:
-        RequestError: 400, the fault does not exist or has a wrong value; `param` names it.
+        RequestError: There is no such fault; its param is the place.
     """
     try:
-        overrides = _decode(body).mockllm
+        asked: Asked = msgspec.convert(plain, Asked)
     except msgspec.ValidationError as error:
-        refusal = invalid(str(error))
-        if refusal.param is not None and refusal.param.startswith("mockllm.fault"):
-            raise refusal from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass  # whoever reads the rest of the body says so
-    else:
-        return None if overrides is None else overrides.fault
-    return None
+        what, at, path = str(error).rpartition(" - at `$")
+        raise invalid(f"{what} - at `$.{where}{path}" if at else f"{error} - at `$.{where}`") from None
+    return asked
+
+
+def fault_in_body(body: bytes) -> Any:
+    """The plain data at `mockllm.fault` of any JSON body; None for nothing, and for no JSON object."""
+    if not body.startswith(b"{") or _MARK not in body:
+        return None
+    try:
+        overrides = _decode(body).mockllm
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None  # whoever reads the rest of the body says so
+    return None if overrides is None else overrides.fault

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from mockllm.dialects.asked_fault import to_fault
 from mockllm.dialects.decode import invalid
 from mockllm.errors import RequestError
 from mockllm.generation.distributions import Distribution
@@ -101,6 +102,8 @@ def checked(override: Override) -> Override:
         RequestError: Its param is the key.
     """
     check_whole(override, BODY_KEY)
+    if override.fault is not None:
+        to_fault(override.fault, f"{BODY_KEY}.fault")
     return override
 
 
@@ -128,6 +131,8 @@ def to_script(replies: Iterable[ScriptedReply | Mapping[str, Any]]) -> list[Scri
 def _checked(script: list[ScriptedReply]) -> list[ScriptedReply]:
     for number, reply in enumerate(script):
         check_whole(reply, f"script[{number}]")
+        if reply.fault is not None:
+            to_fault(reply.fault, f"script[{number}].fault")
     return script
 
 

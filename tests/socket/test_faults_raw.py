@@ -423,6 +423,18 @@ def test_the_body_asks_as_the_header_does(server: ServerThread) -> None:
         assert got.data.startswith(b"HTTP/1.1 503 ")
 
 
+def test_other_bodies_ask_too_and_so_does_a_script(server: ServerThread) -> None:
+    fault = {"kind": "status", "status": 503}
+    asking = {"model": "m", "input": "x", "mockllm": {"fault": fault}}
+    for path in ("/v1/embeddings", "/v1/moderations"):
+        assert ask(server, None, path=path, body=asking).data.startswith(b"HTTP/1.1 503 ")
+    server.script([{"fault": fault}, {"text": "Fine.", "fault": "kind=crlf"}])
+    assert ask(server, None).data.startswith(b"HTTP/1.1 503 ")
+    got = ask(server, None)
+    assert (got.text, got.record.fault) == ("Fine.", "ended lines with CR LF")
+    assert good(server).record.fault == ""
+
+
 def test_faults_add_up_where_they_are_told_to(server: ServerThread) -> None:
     got = ask(server, "kind=crlf,also=true; kind=comments,also=true; kind=close,after_tokens=2; kind=crlf")
     assert got.record.fault == "ended lines with CR LF; sent comments; closed after 2 tokens"
@@ -434,6 +446,8 @@ def test_faults_add_up_where_they_are_told_to(server: ServerThread) -> None:
     ("fault", "param"),
     [
         ({"kind": "oops"}, "mockllm.fault.kind"),
+        ([{"kind": "oops"}], "mockllm.fault[0].kind"),
+        (5, "mockllm.fault"),
         ({"kind": "status", "status": 99}, "mockllm.fault.status"),
         ({"kind": "status", "status": 500, "extra": 1}, "mockllm.fault"),
         ("kind=oops", "mockllm.fault"),
