@@ -14,6 +14,7 @@ from openai.types.chat import ChatCompletionMessageParam
 
 from mockllm import Config, ServerThread
 from mockllm.faults import KINDS
+from tests.flag_table import README
 
 MESSAGES: list[ChatCompletionMessageParam] = [{"role": "user", "content": "hi"}]
 QUICK = Config(port=0, ttft_ms=1, itl_ms=1, output_tokens=6)
@@ -258,3 +259,9 @@ def test_limits_stand_on_replies_that_are_not_counted(server: ServerThread) -> N
         assert headers["x-ratelimit-reset-requests"] == "0s"
         assert "x-ratelimit-limit-requests" not in httpx.get(limited.url + "/health").headers
     assert "x-ratelimit-limit-requests" not in httpx.get(server.url + "/v1/models").headers
+
+
+def test_the_readmes_recipe_passes() -> None:
+    recipe = README.read_text(encoding="utf-8").split("### Test my retry logic\n\n```python\n")[1].split("```")[0]
+    assert len([line for line in recipe.splitlines() if line]) <= 12
+    exec(compile(recipe, "README.md", "exec"), {})
