@@ -24,28 +24,36 @@ class LedgerFile:
     """An open file of JSON lines.
 
     Args:
-        path: Lines are appended to it; it is made where it does not exist.
-
-    Raises:
-        ConfigError: It cannot be opened.
+        fd: Where the lines go; closed at the end.
+        name: What messages call it.
 
     Attributes:
         lost: How many lines could not be written.
     """
 
-    def __init__(self, path: str) -> None:
-        try:
-            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
-        except OSError as error:
-            raise ConfigError("--ledger", path, f"a file that can be written ({error.strerror})") from error
+    def __init__(self, fd: int, name: str) -> None:
+        self._fd = fd
         self.lost = 0
-        self._path = path
+        self._name = name
         self._failed = False
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
         self._waiting_bytes = 0
         self._written_bytes = 0
         self._thread = threading.Thread(target=self._run, name="mockllm-ledger", daemon=True)
         self._thread.start()
+
+    @classmethod
+    def open(cls, path: str) -> LedgerFile:
+        """A file that lines are appended to; it is made where it does not exist.
+
+        Raises:
+            ConfigError: It cannot be opened.
+        """
+        try:
+            fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        except OSError as error:
+            raise ConfigError("--ledger", path, f"a file that can be written ({error.strerror})") from error
+        return cls(fd, path)
 
     def write(self, lines: bytes) -> None:
         """Append lines, soon."""
@@ -69,7 +77,7 @@ class LedgerFile:
         self.lost += lines.count(b"\n")
         if not self._failed:
             self._failed = True
-            log.error("The ledger %s is not complete: %s. This is said once; the statistics count.", self._path, why)
+            log.error("The ledger %s is not complete: %s. This is said once; the statistics count.", self._name, why)
 
     async def close(self) -> None:
         """Return when every line is written and the file closed. Idempotent."""

@@ -30,6 +30,12 @@ HANDSHAKE_TIMEOUT_S = 10.0
 
 _OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)  # accept(2)
 
+_PASSING = (
+    *(errno.EPROTO, errno.ENOPROTOOPT, errno.EOPNOTSUPP, errno.ENETDOWN, errno.ENETUNREACH),
+    *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.EPERM),
+)
+"""Trouble of the one connection that was to be accepted, or a firewall's no (accept(2))."""
+
 
 class Listener:
     """Serves the connections of one listening socket.
@@ -39,6 +45,8 @@ class Listener:
         sock: Bound; it is made to listen, and closed by `close`.
         factory: Makes a connection's protocol.
         context: For TLS.
+        shared: Other processes accept on it too: then one connection a turn, so that the idler one
+            takes more of them.
     """
 
     def __init__(
@@ -47,11 +55,14 @@ class Listener:
         sock: socket.socket,
         factory: Callable[[], asyncio.Protocol],
         context: ssl.SSLContext | None = None,
+        *,
+        shared: bool = False,
     ) -> None:
         self._loop = loop
         self._sock = sock
         self._factory = factory
         self._context = context
+        self._accepts = 1 if shared else ACCEPTS_PER_TURN
         self._tasks: set[asyncio.Task[None]] = set()
         self._retry: asyncio.TimerHandle | None = None
         self._short = False  # out of descriptors: said, and not yet over
@@ -60,7 +71,7 @@ class Listener:
         loop.add_reader(sock, self._accept)
 
     def _accept(self) -> None:
-        for _ in range(ACCEPTS_PER_TURN):
+        for _ in range(self._accepts):
             try:
                 connection, _address = self._sock.accept()
             except (BlockingIOError, InterruptedError):
@@ -68,6 +79,8 @@ class Listener:
             except ConnectionAbortedError:  # gone before it was accepted
                 continue
             except OSError as error:
+                if error.errno in _PASSING:
+                    continue
                 if error.errno not in _OUT_OF_RESOURCES:
                     raise
                 self._pause(error)

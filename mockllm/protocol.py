@@ -11,6 +11,7 @@ import asyncio
 import logging
 import socket
 import struct
+from typing import cast
 
 from mockllm.exchange import End, Exchange, Reply, Request, Wire
 from mockllm.http.framing import LAST_CHUNK, chunked, status_line
@@ -69,7 +70,7 @@ class Connection(asyncio.Protocol):
     # ---- the transport's calls ---------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+        transport = cast(asyncio.Transport, transport)  # uvloop's are none by their class
         self._transport = self._out = transport
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):

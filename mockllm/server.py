@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from mockllm.app import App
+from mockllm.app import App, BaseApp, Worker
 from mockllm.app.auth import read_keys
 from mockllm.binding import bind_tcp, bind_unix, inherited, unlink_unix
 from mockllm.clock import Clock, SystemClock
@@ -32,8 +32,8 @@ from mockllm.scheduler import Item, Scheduler
 from mockllm.scripting import Scripting
 from mockllm.service import Service, Timeouts, wait
 from mockllm.timer import SchedulerTimer
-from mockllm.tls import context_from_files, context_self_signed
-from mockllm.truth import Heartbeat, Ledger, Pulse, Statistics
+from mockllm.tls import context_from_files, context_from_pem, self_signed
+from mockllm.truth import Heartbeat, Ledger, Publishing, Pulse, SharedTruth, Statistics
 
 log = logging.getLogger("mockllm.server")
 
@@ -64,6 +64,7 @@ class Server(Scripting):
             server closes them.
         clock: The clock, `SystemClock` by default.
         hub_cache: Folder of Hugging Face models, for `processor`; None for the usual place.
+        worker: Which of several processes of one server this is; None for the only one.
 
     Raises:
         ConfigError: The tokenizer, the TLS files or the file of keys cannot be used.
@@ -76,6 +77,7 @@ class Server(Scripting):
         sockets: Sequence[socket.socket] = (),
         clock: Clock | None = None,
         hub_cache: Path | None = None,
+        worker: Worker | None = None,
     ) -> None:
         self.config = config if config is not None else Config()
         self._clock = clock if clock is not None else SystemClock()
@@ -85,12 +87,16 @@ class Server(Scripting):
         self._timer: SchedulerTimer | None = None
         self._address: Any = None  # as getsockname gives it
         self._own_file: socket.socket | None = None  # a Unix socket whose file is ours to remove
+        self._worker = worker
         self._context = self._make_context()
         self._tls = self._context is not None
         self._closing: asyncio.Future[None] | None = None
         self._hurry = asyncio.Event()
-        self._app = App(self.config, self._clock, api_keys=_keys_in_file(self.config.api_key_file), hub_cache=hub_cache)
+        self._app = self._make_app(_keys_in_file(self.config.api_key_file), hub_cache)
         self._ledger_file: LedgerFile | None = None
+
+    def _make_app(self, api_keys: Sequence[str], hub_cache: Path | None) -> BaseApp:
+        return App(self.config, self._clock, api_keys=api_keys, hub_cache=hub_cache, worker=self._worker)
 
     # ---- where it is -------------------------------------------------------------------------
 
@@ -135,6 +141,7 @@ class Server(Scripting):
     # ---- what it did -------------------------------------------------------------------------
 
     def _with_app(self, do: Callable[[App], T]) -> T:
+        assert isinstance(self._app, App)
         return do(self._app)
 
     @property
@@ -160,6 +167,17 @@ class Server(Scripting):
 
     # ---- life cycle --------------------------------------------------------------------------
 
+    def bind(self) -> list[socket.socket]:
+        """Bind without serving; from now on its address is known. `start` does it where this has not.
+
+        Raises:
+            OSError: The address cannot be bound.
+        """
+        if not self._sockets:
+            self._sockets = self._bind()
+        self._address = self._sockets[0].getsockname()
+        return self._sockets
+
     async def start(self) -> None:
         """Bind and serve.
 
@@ -171,8 +189,7 @@ class Server(Scripting):
             raise RuntimeError("the server was started before")
         loop = asyncio.get_running_loop()
         self._open_ledger()
-        if not self._sockets:
-            self._sockets = self._bind()
+        self.bind()
         config = self.config
         scheduler = Scheduler(self._clock.now, self._broken)
         self._timer = SchedulerTimer(loop, scheduler, self._clock.now, self._app.truth.stall_meter)
@@ -190,15 +207,16 @@ class Server(Scripting):
             fast_parser=config.fast_parser,
         )
         for sock in self._sockets:
-            self._listeners.append(Listener(loop, sock, lambda: Connection(service), self._context))
-        self._address = self._sockets[0].getsockname()
+            self._listeners.append(
+                Listener(loop, sock, lambda: Connection(service), self._context, shared=self._worker is not None)
+            )
         self._app.lifecycle.start(self.config.startup_delay_s)
         self._observe(service)
 
     def _open_ledger(self) -> None:
         if self.config.ledger is not None:
             truth = self._app.truth
-            self._ledger_file = file = LedgerFile(self.config.ledger)
+            self._ledger_file = file = LedgerFile.open(self.config.ledger)
             truth.sink = file.write
             truth.write_errors = lambda: file.lost
 
@@ -209,6 +227,8 @@ class Server(Scripting):
         truth.stall_meter.watch_collector()
         heartbeat = Heartbeat(lambda: truth.in_flight > 0, truth.each_second)
         service.start(heartbeat, self._clock.now())
+        if isinstance(truth, SharedTruth):
+            service.start(Publishing(truth), self._clock.now())
 
     def _bind(self) -> list[socket.socket]:
         config = self.config
@@ -222,7 +242,8 @@ class Server(Scripting):
     def _make_context(self) -> ssl.SSLContext | None:
         config = self.config
         if config.self_signed_certs:
-            return context_self_signed(config.host)
+            pem = None if self._worker is None else self._worker.pem
+            return context_from_pem(self_signed(config.host) if pem is None else pem)
         if config.ssl_certfile is not None:
             return context_from_files(config.ssl_certfile, config.ssl_keyfile)
         if config.ssl_keyfile is not None:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from mockllm.app import App
+from mockllm.app import BaseApp
 from mockllm.clock import Clock
 from mockllm.exchange import End
 from mockllm.http.framing import Date
@@ -80,7 +80,7 @@ class Service:
 
     def __init__(
         self,
-        app: App,
+        app: BaseApp,
         scheduler: Scheduler,
         timer: Timer,
         clock: Clock,

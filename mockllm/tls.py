@@ -31,8 +31,16 @@ def context_from_files(certfile: str, keyfile: str | None) -> ssl.SSLContext:
     return context
 
 
-def context_self_signed(host: str) -> ssl.SSLContext:
-    """A server's context with a new key and a certificate for `localhost`, the loopback addresses and `host`.
+def context_from_pem(pem: bytes) -> ssl.SSLContext:
+    """A server's context out of a key and its certificate."""
+    with tempfile.NamedTemporaryFile("wb", suffix=".pem") as file:  # ssl reads chains from files only
+        file.write(pem)
+        file.flush()
+        return context_from_files(file.name, None)
+
+
+def self_signed(host: str) -> bytes:
+    """A new key and a certificate for `localhost`, the loopback addresses and `host`, as PEM.
 
     Raises:
         ConfigError: The extra `tls` is not installed.
@@ -70,14 +78,7 @@ def context_self_signed(host: str) -> ssl.SSLContext:
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
     )
-    with tempfile.NamedTemporaryFile("wb", suffix=".pem") as file:  # ssl reads chains from files only
-        file.write(certificate.public_bytes(serialization.Encoding.PEM))
-        file.write(
-            key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            )
-        )
-        file.flush()
-        return context_from_files(file.name, None)
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM) + private

@@ -95,7 +95,10 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["-p", "5"], "-p: there is no such setting; --help lists all settings"),
         (["serve", "8000"], "command line: '8000' is not valid; allowed: flags, each before its value: --port 8000"),
         (["--help=3"], "-h takes no value; allowed: --help or --version"),
-        (["--workers", "2"], "workers: 2 is not valid; allowed: 1; several processes are not supported yet"),
+        (
+            ["--admin-port", "1"],
+            "admin_port: 1 is not valid; allowed: only with --workers; one process serves /mockllm/ itself",
+        ),
         (["start"], f"command: 'start' is not valid; allowed: {' or '.join(COMMANDS)}"),
         (
             ["--config", "/no/such.toml"],

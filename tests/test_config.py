@@ -200,7 +200,7 @@ NUMBER = "a finite number >= 0"
         ),
         ({"flags": {"port": ["65536"]}}, "--port: '65536' is not valid; allowed: a whole number from 0 to 65535"),
         ({"flags": {"port": ["80.5"]}}, "--port: '80.5' is not valid; allowed: a whole number from 0 to 65535"),
-        ({"flags": {"workers": ["0"]}}, "--workers: '0' is not valid; allowed: a whole number >= 1"),
+        ({"flags": {"workers": ["0"]}}, "--workers: '0' is not valid; allowed: a whole number from 1 to 4095"),
         ({"flags": {"head_at": ["now"]}}, "--head-at: 'now' is not valid; allowed: arrival or first-token"),
         ({"flags": {"model": [""]}}, "--model: '' is not valid; allowed: a text that is not empty"),
         ({"environ": {"MOCKLLM_TTFT_MS": "-1"}}, f"MOCKLLM_TTFT_MS: '-1' is not valid; allowed: {NUMBER}"),

@@ -6,10 +6,10 @@ What is asked here is no load: it gets no number, no record, and no place in the
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from urllib.parse import parse_qs
 
-from mockllm.app.replies import Replies
+from mockllm.app.replies import JSON, Replies
 from mockllm.app.router import Handler, Route
 from mockllm.app.script import Script, ScriptState
 from mockllm.dialects.overrides import read_script
@@ -72,19 +72,26 @@ class Admin:
         return Route(path, {method: handler}, open=self._open, recorded=False)
 
     def _stats(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
-        return self._replies.whole(exchange, RECORDS.encode(self._truth.statistics()))
+        return self._settled(exchange, lambda: RECORDS.encode(self._truth.statistics()))
 
     def _reset(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
-        return self._replies.whole(exchange, RECORDS.encode(self._truth.reset()))
+        ended = self._truth.resetting()
+        return self._settled(exchange, lambda: RECORDS.encode(ended()))
 
     def _requests(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
+        self._check_kept()
         query = parse_qs(request.query, keep_blank_values=True)
         after = _whole_number(query, "after")
         records = self._truth.ledger.after(after or 0, _whole_number(query, "limit"))
         lines = self._replies.lines(exchange, NDJSON)
         return Reply(200, lines, _in_steps(records))
 
+    def _check_kept(self) -> None:
+        if self._truth.records_at is not None:
+            raise RequestError(self._truth.records_at, status=404, type="not_found_error", code="not_found")
+
     def _one(self, request: Request, exchange: Exchange, rest: str) -> Reply:
+        self._check_kept()
         record = self._truth.ledger.find(rest)
         if record is None:
             raise RequestError(
@@ -131,7 +138,14 @@ class Admin:
         return self._replies.whole(exchange, RECORDS.encode(state))
 
     def _metrics(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
-        return self._replies.whole(exchange, self._truth.metrics(), content_type=CONTENT_TYPE)
+        return self._settled(exchange, self._truth.metrics, CONTENT_TYPE)
+
+    def _settled(self, exchange: Exchange, body: Callable[[], bytes], content_type: bytes = JSON) -> Reply:
+        """A whole reply that is made when everything that has ended by now is known here."""
+        settle_s = self._truth.settle_s
+        if not settle_s:
+            return self._replies.whole(exchange, body(), content_type=content_type)
+        return Reply(200, self._replies.lines(exchange, content_type), Timeline(1, lambda *_: [body()], settle_s))
 
 
 def _in_steps(records: Sequence[ExchangeRecord]) -> Timeline:

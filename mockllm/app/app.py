@@ -1,14 +1,12 @@
 """The application: from a whole request to a reply, without waiting for anything.
 
-`App.handle` is the one way in. Requests get a number and an `Exchange`; when the reply has gone
-out, or failed to, `App.finished` hands that record to the observers.
+`App.handle` is the one way in.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,16 +15,16 @@ from mockllm.app.admin import ADMIN_PREFIX, Admin
 from mockllm.app.anthropic import anthropic_routes
 from mockllm.app.audio import audio_handler
 from mockllm.app.auth import Keys
+from mockllm.app.base import BaseApp, Observer
 from mockllm.app.faults import Faults
 from mockllm.app.generate import Generator
-from mockllm.app.lifecycle import Lifecycle
 from mockllm.app.ratelimits import RateLimits
 from mockllm.app.reading import reading_routes
-from mockllm.app.replies import Replies
 from mockllm.app.responses import ResponsesRoutes
-from mockllm.app.router import Handler, Route, Router
+from mockllm.app.router import Handler, Route
 from mockllm.app.script import Script
 from mockllm.app.setup import make_planner, make_tokenizer
+from mockllm.app.worker import Worker, make_truth
 from mockllm.clock import Clock
 from mockllm.config import Config
 from mockllm.dialects.chat import REASONING_FIELDS, Chat
@@ -37,7 +35,7 @@ from mockllm.dialects.tokenizer import detokenize, tokenize
 from mockllm.errors import RequestError
 from mockllm.exchange import End, Exchange, Reply, Request
 from mockllm.generation.ids import Ids
-from mockllm.truth import AccessLog, Truth
+from mockllm.truth import AccessLog, SharedTruth
 from mockllm.truth.received import Received
 from mockllm.version import VERSION
 
@@ -46,11 +44,8 @@ log = logging.getLogger("mockllm.app")
 EMBEDDED_KEEP_BODIES = 100
 """Requests kept where the settings say nothing: the command line then says 0."""
 
-Observer = Callable[[Exchange], None]
-"""Gets every exchange once, when it has ended."""
 
-
-class App:
+class App(BaseApp):
     """Answers requests as `config` says.
 
     Args:
@@ -60,6 +55,7 @@ class App:
         api_keys: The keys of `config.api_key_file`, whose reading is the caller's.
         ids: Makes ids, for those who want them to repeat.
         hub_cache: Where `--processor` finds models by name; None for the usual place.
+        worker: Which of several processes this is; None for the only one.
 
     Raises:
         ConfigError: The tokenizer cannot be used.
@@ -73,22 +69,24 @@ class App:
         api_keys: Sequence[str] = (),
         ids: Ids | None = None,
         hub_cache: Path | None = None,
+        worker: Worker | None = None,
     ) -> None:
-        self._clock = clock
-        self.truth = Truth(
+        keys = (*config.api_key, *api_keys)
+        if ids is None:
+            ids = Ids() if worker is None else Ids(worker.stem())
+        super().__init__(
+            make_truth(config, clock, worker),
             clock,
-            model=config.model,
-            max_model_len=config.max_model_len,
-            ledger_size=config.ledger_size,
-            ledger_tokens=config.ledger_tokens,
-            budget_s=config.lateness_budget_ms / 1e3,
+            cors=config.cors,
+            ids=ids,
+            observers=(*observers, AccessLog()) if config.access_log else observers,
+            keys=Keys(keys) if keys else None,
         )
-        self._observers: tuple[Observer, ...] = (self.truth.finished, *observers)
-        if config.access_log:
-            self._observers += (AccessLog(),)
-        self._seq = 0
-        self._ids = ids if ids is not None else Ids()
-        self._replies = Replies(config.cors)
+        self._worker = worker
+        if worker is not None:
+            self._seq, self._seq_step = worker.first_seq - worker.of, worker.of
+        if isinstance(self.truth, SharedTruth):
+            self.truth.last_seq = lambda: self._seq
         self.tokenizer, text = make_tokenizer(config, hub_cache)
         self._models = Models(
             config.served_model_name or (config.model,),
@@ -96,8 +94,6 @@ class App:
             config.max_model_len,
             strict=config.strict_model,
         )
-        keys = (*config.api_key, *api_keys)
-        self._keys = Keys(keys) if keys else None
         key_header = config.key_header.lower().encode() if config.key_header else None
         self.script = Script()
         self.received = Received(EMBEDDED_KEEP_BODIES if config.keep_bodies is None else config.keep_bodies)
@@ -124,52 +120,20 @@ class App:
             lenient=config.lenient,
         )
         self._max_model_len = config.max_model_len
-        self.lifecycle = Lifecycle(clock)
-        self._router = Router()
         self._add_routes(config)
 
     # ---- the protocol's calls ----------------------------------------------------------------
 
-    def exchange(self, request: Request) -> Exchange:
-        """Begin the record of a request."""
-        self._seq += 1
-        exchange = Exchange(self._seq, request.method, request.target, request.first_byte_s, request.arrival_s)
-        given = request.headers.get(b"x-request-id")
-        exchange.request_id = given.decode("latin-1") if given else self._ids("req-")
-        return exchange
-
     def handle(self, request: Request, exchange: Exchange) -> Reply:
-        """Answer a request; what is wrong with it is answered in the API's error shape."""
         if request.body and self.received.size and not request.target.startswith(ADMIN_PREFIX):
             self.received.add(request, exchange)
-        try:
-            route, rest = self._find(request, exchange)
-            if request.method == "OPTIONS":
-                return self._replies.options(request, exchange, route.allow)
-            if self._keys is not None and not route.open:
-                self._keys.check(request.headers)
-            handler = self._router.handler(route, request.method)
-            if self._limits is not None and route.recorded and not route.open:
-                return self._limited(self._limits, route, handler, request, exchange, rest)
-            return self._spoiled(route, handler, request, exchange, rest)
-        except RequestError as error:
-            exchange.outcome = End.REFUSED
-            return self._replies.error(exchange, error)
+        return super().handle(request, exchange)
 
-    def unhandled(self, request: Request) -> Exchange:
-        """Begin the record of a request that is not whole, or none at all, and so is not handled."""
-        exchange = self.exchange(request)
-        with suppress(RequestError):
-            self._find(request, exchange)
-        return exchange
-
-    def _find(self, request: Request, exchange: Exchange) -> tuple[Route, str]:
-        route, rest = self._router.find(request.target)
-        exchange.endpoint = route.path
-        if not route.recorded:  # the number goes to the next request
-            exchange.seq = 0
-            self._seq -= 1
-        return route, rest
+    def _respond(self, route: Route, request: Request, exchange: Exchange, rest: str) -> Reply:
+        handler = self._router.handler(route, request.method)
+        if self._limits is not None and route.recorded and not route.open:
+            return self._limited(self._limits, route, handler, request, exchange, rest)
+        return self._spoiled(route, handler, request, exchange, rest)
 
     def _spoiled(self, route: Route, handler: Handler, request: Request, exchange: Exchange, rest: str) -> Reply:
         """The handler's reply, and what faults make of it."""
@@ -201,23 +165,6 @@ class App:
             reply.headers += limits.lines(request)
         return reply
 
-    def refusal(self, error: RequestError, exchange: Exchange) -> Reply:
-        """The answer to bytes that are no proper request; the connection closes after it."""
-        return self._replies.error(exchange, error, close=True)
-
-    def failure(self, exchange: Exchange) -> Reply:
-        """The answer where a bug of ours prevented one; the connection closes after it."""
-        exchange.outcome = End.ERROR
-        error = RequestError(
-            "The mock server failed; its log has the reason.", status=500, type="server_error", code="internal_error"
-        )
-        return self._replies.error(exchange, error, close=True)
-
-    def finished(self, exchange: Exchange) -> None:
-        """Hand a finished record to the observers."""
-        for observer in self._observers:
-            observer(exchange)
-
     # ---- routes ------------------------------------------------------------------------------
 
     def _add_routes(self, config: Config) -> None:
@@ -231,7 +178,9 @@ class App:
         add(Route("/v1/models", {"GET": self._list_models}), api=True)
         add(Route("/v1/models/", {"GET": self._one_model}, prefix=True), api=True)
         add(Route("/v1/chat/completions", {"POST": generate(chat)}, overridable=True), api=True)
-        responses = ResponsesRoutes(self._generator, self._replies, config.opening_events, config.max_model_len)
+        responses = ResponsesRoutes(
+            self._generator, self._replies, config.opening_events, config.max_model_len, self._worker
+        )
         for route in responses.routes():
             add(route, api=True)
         for route in anthropic_routes(self._generator, self._replies, config.opening_events):
@@ -249,16 +198,6 @@ class App:
         add(admin.metrics_route())
         for route in admin.routes() if config.admin else ():
             add(route)
-
-    def _index(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
-        paths = sorted({route.path + ("{id}" if route.prefix else "") for route in self._router.routes})
-        body = {"name": "mockllm", "version": VERSION, "endpoints": paths}
-        return self._replies.whole(exchange, msgspec.json.encode(body))
-
-    def _health(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
-        state = self.lifecycle.state
-        body = {"status": state, "timestamp": self._clock.wall()}
-        return self._replies.whole(exchange, msgspec.json.encode(body), status=200 if state == "healthy" else 503)
 
     def _ping(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
         """SageMaker's probe, which looks at the status alone."""

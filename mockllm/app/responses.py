@@ -15,6 +15,7 @@ import msgspec
 from mockllm.app.generate import Generator
 from mockllm.app.replies import Replies
 from mockllm.app.router import Route
+from mockllm.app.worker import Worker
 from mockllm.dialects.responses import Responses, ResponseStore, Stored
 from mockllm.dialects.responses.reading import input_items, replay, snapshot
 from mockllm.errors import RequestError
@@ -31,12 +32,22 @@ class ResponsesRoutes:
         replies: Makes heads.
         opening_events: When `created` and `in_progress` leave: `at-head` or `with-first-token`.
         max_model_len: Longest prompt and reply together, in tokens.
+        worker: Which of several processes this is; None for the only one.
     """
 
-    def __init__(self, generator: Generator, replies: Replies, opening_events: str, max_model_len: int) -> None:
+    def __init__(
+        self,
+        generator: Generator,
+        replies: Replies,
+        opening_events: str,
+        max_model_len: int,
+        worker: Worker | None = None,
+    ) -> None:
         self._generator = generator
         self._replies = replies
         self.store = ResponseStore()
+        if worker is not None:
+            self.store.elsewhere = worker.elsewhere
         self._dialect = Responses(self.store, opening_events, generator.prompt_tokens, max_model_len)
 
     def routes(self) -> list[Route]:
@@ -103,9 +114,8 @@ class ResponsesRoutes:
     def _stored(self, identity: str) -> Stored:
         stored = self.store.get(identity)
         if stored is None:
-            raise RequestError(
-                f"Response with id '{identity[:100]}' not found.", param="response_id", status=404, code=None
-            )
+            message = f"Response with id '{identity[:100]}' not found." + self.store.elsewhere(identity)
+            raise RequestError(message, param="response_id", status=404, code=None)
         return stored
 
     def _refuse_tail(self, tail: str, methods: dict[str, str]) -> None:

@@ -41,7 +41,7 @@ def run(config: Config) -> int:
     return asyncio.run(_serve(config))
 
 
-def _activated(environ: MutableMapping[str, str]) -> list[socket.socket]:
+def activated(environ: MutableMapping[str, str]) -> list[socket.socket]:
     """The sockets that systemd passes.
 
     Source: sd_listen_fds(3): LISTEN_FDS of them from descriptor 3 on, when LISTEN_PID is this process.
@@ -77,36 +77,30 @@ def _spread(name: str, mean: float, std: float, unit: str) -> str:
 
 async def _serve(config: Config) -> int:
     raise_descriptor_limit()
-    signals = _Signals()
+    signals = Signals()
     signals.install()
     if config.keep_bodies is None:  # a server of its own is measured; one that is embedded is asked
         config = msgspec.structs.replace(config, keep_bodies=0)
     try:
-        server = Server(config, sockets=_activated(os.environ), hub_cache=cache_folder(os.environ, Path.home()))
+        server = Server(config, sockets=activated(os.environ), hub_cache=cache_folder(os.environ, Path.home()))
     except OSError as error:
-        print(f"mockllm: {_cannot_listen(config, error)}", file=sys.stderr)
+        print(f"mockllm: {cannot_listen(config, error)}", file=sys.stderr)
         return FAILED
     gc.collect()  # now, while nobody waits
     try:
         await server.start()
     except OSError as error:
-        print(f"mockllm: {_cannot_listen(config, error)}", file=sys.stderr)
+        print(f"mockllm: {cannot_listen(config, error)}", file=sys.stderr)
         await server.aclose()
         return FAILED
     # What lives now lives until the end: the collector need not walk it again, which would hold
     # every stream up for some milliseconds each time.
     gc.freeze()
-    if config.port_file is not None:
-        try:
-            _write_whole(Path(config.port_file), f"{server.port}\n")
-        except OSError as error:
-            print(f"mockllm: cannot write --port-file {config.port_file}: {error.strerror}", file=sys.stderr)
-            await server.aclose()
-            return FAILED
-    place = server.base_url if server.uds is None else f"{server.base_url} on the Unix socket {server.uds}"
-    print(describe_start(config, place), flush=True)
-    if not server.loopback:
-        log.warning("Listening beyond this machine: whoever reaches %s can use the server.", server.url)
+    if not write_port_file(config, server):
+        await server.aclose()
+        return FAILED
+    print(describe_start(config, show_place(server)), flush=True)
+    warn_if_reachable(server)
     status = None
     if config.status and sys.stderr.isatty():
         status = asyncio.ensure_future(show_status(server, sys.stderr))
@@ -135,6 +129,28 @@ def _summarise(server: Server) -> None:
         print(describe(statistics), flush=True)
 
 
+def write_port_file(config: Config, server: Server) -> bool:
+    """Write `--port-file`, where it is asked for; says so where it cannot, and returns False."""
+    if config.port_file is not None:
+        try:
+            _write_whole(Path(config.port_file), f"{server.port}\n")
+        except OSError as error:
+            print(f"mockllm: cannot write --port-file {config.port_file}: {error.strerror}", file=sys.stderr)
+            return False
+    return True
+
+
+def show_place(server: Server) -> str:
+    """Where the server is, for a person."""
+    return server.base_url if server.uds is None else f"{server.base_url} on the Unix socket {server.uds}"
+
+
+def warn_if_reachable(server: Server) -> None:
+    """Say so where others than this machine can reach it."""
+    if not server.loopback:
+        log.warning("Listening beyond this machine: whoever reaches %s can use the server.", server.url)
+
+
 def raise_descriptor_limit() -> None:
     """Allow this process as many descriptors, and so connections, as the system lets it have."""
     try:
@@ -147,7 +163,8 @@ def raise_descriptor_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _cannot_listen(config: Config, error: OSError) -> str:
+def cannot_listen(config: Config, error: OSError) -> str:
+    """Why it cannot, in one line."""
     if config.fd is not None:
         return f"cannot listen on descriptor {config.fd}: {error.strerror or error}"
     if config.uds is not None:
@@ -161,7 +178,7 @@ def _cannot_listen(config: Config, error: OSError) -> str:
     return f"{place}: {error.strerror or error}"
 
 
-class _Signals:
+class Signals:
     """SIGINT and SIGTERM as something to wait for, one at a time."""
 
     def __init__(self) -> None:

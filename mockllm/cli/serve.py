@@ -26,7 +26,12 @@ def main(argv: Sequence[str]) -> int:
     """
     config = read_config(argv, os.environ)
     set_up_logging(config.log_level)
-    from mockllm.cli.run import run  # imports the server: a wrong flag is answered without waiting for it
+    # They import the server: a wrong flag is answered without waiting for it.
+    if config.workers > 1:
+        from mockllm.cli.parent import run_workers
+
+        return run_workers(config)
+    from mockllm.cli.run import run
 
     return run(config)
 
@@ -39,13 +44,15 @@ def read_config(argv: Sequence[str], environ: Mapping[str, str]) -> Config:
     """
     flags = read_flags(Config, argv)
     config = load(Config, flags=flags, environ=environ, read_file=lambda path: Path(path).read_bytes())
-    if config.workers > 1:
-        raise ConfigError("workers", config.workers, "1; several processes are not supported yet")
+    if config.admin_port is not None and config.workers == 1:
+        raise ConfigError("admin_port", config.admin_port, "only with --workers; one process serves /mockllm/ itself")
     return config
 
 
-def set_up_logging(level: str) -> None:
-    """Log to stderr: ours from `level` on, other libraries' from warnings on."""
+def set_up_logging(level: str, who: str = "") -> None:
+    """Log to stderr: ours from `level` on, other libraries' from warnings on; each line says `who`."""
     number = logging.getLevelNamesMapping()[level.upper()]
-    logging.basicConfig(level=max(number, logging.WARNING), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=max(number, logging.WARNING), format=f"%(asctime)s %(levelname)s %(name)s: {who}%(message)s"
+    )
     logging.getLogger("mockllm").setLevel(number)

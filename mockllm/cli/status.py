@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TextIO
+from typing import Protocol, TextIO
 
-from mockllm.server import Server
 from mockllm.truth import Pulse
 
 PERIOD_S = 1.0
 _TO_LINE_START_AND_CLEAR = "\r\x1b[K"  # ECMA-48: CR, then EL
+
+
+class Pulsing(Protocol):
+    """Something that serves."""
+
+    def pulse(self) -> Pulse:
+        """A cheap reading."""
+        ...
 
 
 def status_line(before: Pulse, now: Pulse) -> str:
@@ -21,7 +28,7 @@ def status_line(before: Pulse, now: Pulse) -> str:
     return f"{requests:,.0f} requests/s, {tokens:,.0f} tokens/s, {now.in_flight:,} in flight, {late}"
 
 
-async def show_status(server: Server, terminal: TextIO) -> None:
+async def show_status(server: Pulsing, terminal: TextIO) -> None:
     """Rewrite the line until cancelled; then clear it."""
     before = server.pulse()
     try:

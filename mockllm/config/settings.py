@@ -104,7 +104,23 @@ class Config(Settings, frozen=True, kw_only=True):
     self_signed_certs: Annotated[
         bool, setting("Serve TLS with a certificate made at start (extra `tls`).", group=SERVER)
     ] = False
-    workers: Annotated[int, setting("Number of server processes.", group=SERVER, ge=1, guidellm=True)] = 1
+    workers: Annotated[
+        int,
+        setting("Number of server processes behind the one address.", group=SERVER, ge=1, le=4095, guidellm=True),
+    ] = 1
+    admin_port: (
+        Annotated[
+            int,
+            setting(
+                "With --workers: also serve /mockllm/ and /metrics on this port, and there alone the requests' "
+                "records; 0 picks a free one.",
+                group=SERVER,
+                ge=0,
+                le=65535,
+            ),
+        ]
+        | None
+    ) = None
     cors: Annotated[bool, setting("Send CORS headers with every reply.", group=SERVER)] = True
     admin: Annotated[bool, setting("Serve the server's own records under /mockllm/.", group=SERVER)] = True
     api_key: Annotated[
@@ -344,7 +360,9 @@ class Config(Settings, frozen=True, kw_only=True):
         ]
         | None
     ) = None
-    ledger_size: Annotated[int, setting("Number of records kept in memory.", group=TRUTH, ge=0)] = 10_000
+    ledger_size: Annotated[
+        int, setting("Number of records kept in memory, of all workers together.", group=TRUTH, ge=0)
+    ] = 10_000
     ledger_tokens: Annotated[bool, setting("Record the planned and actual time of every chunk too.", group=TRUTH)] = (
         False
     )
@@ -353,7 +371,8 @@ class Config(Settings, frozen=True, kw_only=True):
         Annotated[
             int,
             setting(
-                "Requests kept as they came, for /mockllm/requests/ID; none is 100 in an embedded server, 0 here.",
+                "Requests kept as they came, for /mockllm/requests/ID; none is 100 in an embedded server, 0 here "
+                "and always with --workers.",
                 group=TRUTH,
                 ge=0,
             ),
@@ -363,7 +382,12 @@ class Config(Settings, frozen=True, kw_only=True):
 
     # Limits
     max_connections: Annotated[
-        int, setting("Open connections; more are answered 503 and closed. 0 is no limit.", group=LIMITS, ge=0)
+        int,
+        setting(
+            "Open connections, shared out among the workers; more are answered 503 and closed. 0 is no limit.",
+            group=LIMITS,
+            ge=0,
+        ),
     ] = 16_384
     max_request_line_bytes: Annotated[
         int, setting("Longest request line; more is answered 414.", group=LIMITS, ge=64)

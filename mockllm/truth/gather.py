@@ -63,7 +63,12 @@ class Truth:
         open_connections: Tells how many connections are open.
         sink: Gets the lines of each batch of records, where they go to a file.
         write_errors: Tells how many lines the file did not take.
+        settle_s: So long after a request has ended, what is read here counts it.
+        records_at: Where the records are kept, in words; None for here.
     """
+
+    settle_s = 0.0
+    records_at: str | None = None
 
     def __init__(
         self,
@@ -80,6 +85,8 @@ class Truth:
         self._wall_offset_s = clock.wall() - clock.now()
         self._ledger = Ledger(ledger_size, token_times_bytes)
         self._with_times = ledger_tokens
+        self._model = model
+        self._max_model_len = max_model_len
         self._metrics = Metrics(model, max_model_len)
         self._budget_s = budget_s
         self.stall_meter = StallMeter(clock.now)
@@ -271,13 +278,23 @@ class Truth:
             The statistics of the interval that ends.
         """
         ended = self.statistics()
+        self.reset_at(ended.until_s)
+        return ended
+
+    def resetting(self) -> Callable[[], Statistics]:
+        """Begin a new interval; what is returned gives the statistics of the one that ends, `settle_s` later."""
+        ended = self.reset()
+        return lambda: ended
+
+    def reset_at(self, since_s: float) -> None:
+        """Begin a new interval at `since_s`."""
+        self._settle()
         self._past.merge(self._sums)
         self._sums = Sums()
-        self._since_s = ended.until_s
+        self._since_s = since_s
         self._stimulus = StimulusMeter(self._since_s, self.in_flight)
         self._peak = self.in_flight
         self.overloaded = False
-        return ended
 
     def metrics(self) -> bytes:
         """The body of `GET /metrics`."""

@@ -69,6 +69,18 @@ class Lateness(Struct, frozen=True, gc=False):
     peer_delayed: int = 0
 
 
+class PackedLateness(Struct, gc=False):
+    """A histogram as it goes from one process to another: only the buckets that hold something."""
+
+    count: int
+    below: int
+    early: int
+    sum_s: float
+    max_s: float
+    peer_delayed: int
+    counts: dict[int, int]
+
+
 class LatenessHistogram:
     """Counts of lateness in buckets, to be merged and asked for quantiles."""
 
@@ -100,6 +112,21 @@ class LatenessHistogram:
         self.sum_s += other.sum_s
         self.max_s = max(self.max_s, other.max_s)
         self.peer_delayed += other.peer_delayed
+
+    def pack(self) -> PackedLateness:
+        """For another process."""
+        filled = {bucket: count for bucket, count in enumerate(self._counts) if count} if self.count else {}
+        return PackedLateness(self.count, self.below, self.early, self.sum_s, self.max_s, self.peer_delayed, filled)
+
+    @classmethod
+    def unpack(cls, packed: PackedLateness) -> LatenessHistogram:
+        """From another process."""
+        self = cls()
+        for bucket, count in packed.counts.items():
+            self._counts[bucket] = count
+        self.count, self.below, self.early = packed.count, packed.below, packed.early
+        self.sum_s, self.max_s, self.peer_delayed = packed.sum_s, packed.max_s, packed.peer_delayed
+        return self
 
     def quantiles(self, *shares: float) -> list[float]:
         """Nearest-rank quantiles; zeros while nothing was counted."""

@@ -12,6 +12,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from msgspec import Struct
+
 from mockllm.truth.lateness import LatenessHistogram
 
 CONTENT_TYPE = b"content-type: text/plain; version=0.0.4; charset=utf-8\r\n"
@@ -84,6 +86,15 @@ class Histogram:
         return [total := total + count for count in self.counts]
 
 
+class PackedMetrics(Struct, gc=False):
+    """The figures as they go from one process to another; histograms in the order of `Metrics._histograms`."""
+
+    histograms: list[tuple[list[int], float]]
+    finished: dict[str, int]
+    prompt_tokens_total: int
+    generation_tokens_total: int
+
+
 class Metrics:
     """The figures behind `/metrics`, since the start of the server.
 
@@ -108,6 +119,21 @@ class Metrics:
         self.finished = dict.fromkeys(FINISHED_REASONS, 0)
         self.prompt_tokens_total = 0
         self.generation_tokens_total = 0
+
+    def pack(self) -> PackedMetrics:
+        """For another process."""
+        histograms = [(histogram.counts, histogram.sum) for _, _, histogram in self._histograms()]
+        return PackedMetrics(histograms, self.finished, self.prompt_tokens_total, self.generation_tokens_total)
+
+    def add(self, packed: PackedMetrics) -> None:
+        """Count another process's figures in."""
+        for (_, _, histogram), (counts, total) in zip(self._histograms(), packed.histograms, strict=True):
+            histogram.counts = [a + b for a, b in zip(histogram.counts, counts, strict=True)]
+            histogram.sum += total
+        for reason, count in packed.finished.items():
+            self.finished[reason] += count
+        self.prompt_tokens_total += packed.prompt_tokens_total
+        self.generation_tokens_total += packed.generation_tokens_total
 
     def render(
         self,

@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -43,11 +44,17 @@ class Steps(Struct, gc=False):
     together: int
 
 
+if TYPE_CHECKING:
+    Times = array[float]
+else:
+    Times = array  # which msgspec asks for at run time; before Python 3.12 arrays cannot be subscripted then
+
+
 class TokenTimes(Struct, frozen=True, gc=False):
     """Planned and actual time of each step, in seconds after the arrival."""
 
-    planned_s: array[float]
-    actual_s: array[float]
+    planned_s: Times
+    actual_s: Times
 
     @property
     def nbytes(self) -> int:

@@ -34,9 +34,9 @@ class Stimulus(Struct, frozen=True, gc=False):
         rate_per_s: Arrivals by the time from the first to the last one.
         interarrival_mean_s: Mean time between two arrivals.
         interarrival_cv: Its standard deviation divided by its mean: 0 for a metronome, 1 for a
-            Poisson process.
+            Poisson process. Over several processes it is not known (null in JSON).
         in_flight: How many are in flight now.
-        in_flight_peak: Most that were in flight at once.
+        in_flight_peak: Most that were in flight at once; over several processes the sum of theirs, a bound.
         seconds: The curve; seconds in which nothing arrived or ended are left out.
         seconds_dropped: How many older seconds were let go.
     """
@@ -49,6 +49,10 @@ class Stimulus(Struct, frozen=True, gc=False):
     in_flight_peak: int = 0
     seconds: tuple[Second, ...] = ()
     seconds_dropped: int = 0
+
+
+PackedLoad = tuple[float, float, float, int, float, float, int, int, dict[int, list[float]]]
+"""What a meter holds, in the order of `StimulusMeter.pack`."""
 
 
 class StimulusMeter:
@@ -104,6 +108,37 @@ class StimulusMeter:
             self._started += int(arrivals - ends)
             self._dropped += 1
         return cell
+
+    def pack(self) -> PackedLoad:
+        """For another process."""
+        gaps = (self._first_s, self._last_s, self._arrivals, self._sum, self._sum_squares)
+        return self._since_s, *gaps, self._started, self._dropped, self._seconds
+
+    @classmethod
+    def unpack(cls, packed: PackedLoad, lost: int = 0) -> StimulusMeter:
+        """From another process; `lost` requests in flight ended with it."""
+        self = cls(packed[0], packed[6] - lost)
+        self._first_s, self._last_s, self._arrivals, self._sum, self._sum_squares = packed[1:6]
+        self._dropped, self._seconds = packed[7], packed[8]
+        return self
+
+    def merge(self, other: StimulusMeter) -> None:
+        """Count in the load of another process over the same interval.
+
+        The mean time between arrivals is right afterwards, their variance is not: it cannot be
+        told from the two.
+        """
+        if other._arrivals:
+            first = [meter._first_s for meter in (self, other) if meter._arrivals]
+            last = [meter._last_s for meter in (self, other) if meter._arrivals]
+            self._first_s, self._last_s = min(first), max(last)
+            self._arrivals += other._arrivals
+            self._sum, self._sum_squares = self._last_s - self._first_s, 0.0
+        self._started += other._started
+        self._dropped = max(self._dropped, other._dropped)
+        for second, cell in other._seconds.items():
+            mine = self._seconds.get(second)
+            self._seconds[second] = cell if mine is None else [a + b for a, b in zip(mine, cell, strict=True)]
 
     def summary(self, now_s: float, in_flight: int, peak: int) -> Stimulus:
         """The load up to now."""

@@ -113,7 +113,7 @@ class Responses:
         stored = self._store.get(previous)
         if stored is None:
             raise RequestError(
-                f"Previous response with id {previous[:100]!r} not found.",
+                f"Previous response with id {previous[:100]!r} not found." + self._store.elsewhere(previous),
                 param="previous_response_id",
                 code="previous_response_not_found",
             )

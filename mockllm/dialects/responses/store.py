@@ -5,6 +5,8 @@ A response's state is a function of the time asked at and of its plan: nothing r
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
 from mockllm.dialects.dialect import Context
@@ -65,6 +67,9 @@ class ResponseStore:
     Args:
         max_responses: Most responses kept.
         max_bytes: Most memory that they may keep, as estimated.
+
+    Attributes:
+        elsewhere: Says where a response is that is not here, as a sentence after a space; or nothing.
     """
 
     def __init__(self, max_responses: int = MAX_RESPONSES, max_bytes: int = MAX_BYTES) -> None:
@@ -72,6 +77,7 @@ class ResponseStore:
         self._max_bytes = max_bytes
         self._by_id: dict[str, Stored] = {}
         self._bytes = 0
+        self.elsewhere: Callable[[str], str] = lambda identity: ""
 
     def __len__(self) -> int:
         return len(self._by_id)
