@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -63,7 +64,7 @@ class Script:
         self._left: list[ScriptedReply] = []
         self._used = 0
         self._missed = 0
-        self._misses: list[Miss] = []
+        self._misses: deque[Miss] = deque(maxlen=KEPT_MISSES)
         self._strict = False
 
     def add(self, replies: Iterable[ScriptedReply], strict: bool) -> None:
@@ -113,7 +114,6 @@ class Script:
 
     def _miss(self, asked: GenerationRequest, exchange: Exchange, message: str) -> None:
         self._missed += 1
-        del self._misses[: len(self._misses) - KEPT_MISSES + 1]
         self._misses.append(
             Miss(exchange.seq, exchange.request_id, exchange.path, asked.model, message[:SHOWN_CHARACTERS])
         )
