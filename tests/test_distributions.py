@@ -36,7 +36,7 @@ def test_mean_and_deviation_are_those_of_the_latency(distribution: Distribution,
 distributions = st.one_of(
     st.builds(Normal, st.floats(0, 1e9), st.floats(0, 1e9)),
     st.tuples(st.floats(0, 1e9), st.floats(0, 1e9)).map(lambda pair: Uniform(min(pair), max(pair))),
-    st.builds(Lognormal, st.floats(1e-300, 1e9), st.floats(0, 1e9)),
+    st.builds(Lognormal, st.floats(1e-6, 1e9), st.floats(0, 1e9)),
     st.builds(Exponential, st.floats(0, 1e9)),
 )
 

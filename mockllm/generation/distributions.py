@@ -19,7 +19,7 @@ MOST_MS = 1e9
 """Eleven days: more than any client waits, and far from where sums of floats lose microseconds."""
 
 Ms = Annotated[float, Meta(ge=0, le=MOST_MS)]
-PositiveMs = Annotated[float, Meta(gt=0, le=MOST_MS)]
+PositiveMs = Annotated[float, Meta(ge=1e-6, le=MOST_MS)]  # from a nanosecond on: the square of its inverse is finite
 
 
 class _Distribution(Struct, frozen=True, gc=False, tag_field="type", forbid_unknown_fields=True):

@@ -48,7 +48,7 @@ class Override(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     ] = None
     output_tokens: Annotated[
         Annotated[int, Meta(ge=1, le=_MOST_TOKENS)] | None,
-        Meta(description="Length of free text, in tokens, in place of `--output-tokens`, `min_tokens` and ignore_eos."),
+        Meta(description="Tokens of free text, in place of `--output-tokens`, `min_tokens` and `ignore_eos`."),
     ] = None
     text: Annotated[str | None, Meta(description="The reply's text, exactly.")] = None
     reasoning: Annotated[
