@@ -166,6 +166,13 @@ ROWS = (
         header_value="7",
         wrong_headers=("2.5", "x", str(2**63)),
     ),
+    Row(
+        "fault",
+        "a fault, a list of them, or their text",
+        {"kind": "status", "status": 429},
+        lambda reply, path, stream: False,  # no reply of the usual kind: it has a test of its own
+        ({"kind": "sttaus"}, "kind=nothing", {"kind": "status", "stattus": 429}),
+    ),
 )
 
 SEEDED: dict[str, str] = {}

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from msgspec import Meta
 
-from mockllm.dialects.overrides import HEADERS
+from mockllm.dialects.overrides import FAULT_HEADER, HEADERS
 from mockllm.generation.overrides import KEYS, Override
 from tests.flag_table import README
 from tests.override_rows import ROWS
@@ -31,7 +31,8 @@ def table() -> str:
     types = {row.key: row.type for row in ROWS}
     lines = ["| key of `mockllm` | header | value | what it does |", "|---|---|---|---|"]
     for key in KEYS:
-        header = f"`{HEADERS[key]}`" if key in HEADERS else ""
+        headers = HEADERS | {"fault": FAULT_HEADER.decode()}
+        header = f"`{headers[key]}`" if key in headers else ""
         lines.append(f"| `{key}` | {header} | {types[key]} | {description(key)} |")
     return "\n".join(lines)
 

@@ -62,8 +62,15 @@ def cases() -> list[Any]:
 
 
 class TestEachKey:
+    @pytest.mark.parametrize("path", PATHS)
+    def test_a_fault_takes_the_replys_place(self, server: VirtualServer, path: str) -> None:
+        for fault in ({"kind": "status", "status": 429}, [{"kind": "status", "status": 429}], "kind=status,status=429"):
+            assert send(server, path, body_of(path, mockllm={"fault": fault, "text": "a"})).status == 429
+        assert send(server, path, body_of(path), {"x-mockllm-fault": "kind=status,status=429"}).status == 429
+        assert said(server, path, body_of(path)).tokens == USUAL_TOKENS
+
     @pytest.mark.parametrize("stream", [False, True])
-    @pytest.mark.parametrize(("row", "path"), cases())
+    @pytest.mark.parametrize(("row", "path"), [case for case in cases() if "fault" not in str(case.id)])
     def test_it_does_what_it_says(self, server: VirtualServer, row: Row, path: str, stream: bool) -> None:
         body = body_of(path, stream=stream)
         if row.key == "seed":

@@ -76,6 +76,39 @@ class TestOrder:
         assert (len(server.script_state().left), server.script_state().missed) == (1, 0)
 
 
+class TestFaults:
+    FAULTS: Any = [{"kind": "status", "status": 503}, [{"kind": "status", "status": 503}], "kind=status,status=503"]
+
+    @pytest.mark.parametrize("overrides", [False, True])
+    @pytest.mark.parametrize("fault", FAULTS)
+    def test_a_reply_goes_wrong_and_the_next_one_is_good(self, fault: Any, overrides: bool) -> None:
+        server = VirtualServer(Config(overrides=overrides, **SETTINGS))
+        server.script([{"fault": fault}, {"text": "one"}])
+        for path in (CHAT, MESSAGES):
+            server.script([{"fault": fault}, {"text": "one"}])
+            assert send(server, path, body_of(path)).status == 503
+            assert said(server, path, body_of(path)).text == "one"
+
+    def test_a_stream_is_cut_within_its_text(self, server: VirtualServer) -> None:
+        server.script([{"text": "one two three four", "fault": "kind=close,after_tokens=2"}])
+        reply = server.post(CHAT, hello() | {"stream": True})
+        server.run()
+        assert (reply.status, reply.complete) == (200, False)
+        assert server.ledger[-1].tokens == 2
+
+    def test_the_requests_own_fault_wins_and_the_scripts_is_gone(self, server: VirtualServer) -> None:
+        server.script([{"fault": "kind=status,status=503"}, {"text": "one"}])
+        assert send(server, CHAT, hello(), {"x-mockllm-fault": "kind=status,status=429"}).status == 429
+        assert texts(server, hello()) == ["one"]
+
+    @pytest.mark.parametrize("fault", ["kind=nothing", {"kind": "nothing"}, {"kind": "status", "stattus": 5}, 5])
+    def test_a_fault_that_does_not_exist_is_refused_when_it_is_queued(self, server: VirtualServer, fault: Any) -> None:
+        with pytest.raises(RequestError) as caught:
+            server.script([{"text": "a"}, {"fault": fault}])
+        assert str(caught.value.param).startswith("script[1].fault")
+        assert not server.script_state().left
+
+
 class TestMatch:
     def test_by_model(self, server: VirtualServer) -> None:
         server.script([{"text": "b", "match": {"model": "b"}}, {"text": "any"}, {"text": "a", "match": {"model": "a"}}])

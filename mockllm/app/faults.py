@@ -132,7 +132,9 @@ class Faults:
         text = request.headers.get(FAULT_HEADER)
         if text is None:
             return None
-        return self._remembered(text) or self._remember(text, _parse(text.decode("latin-1"), FAULT_HEADER.decode()))
+        return self._remembered(text) or self._remember(
+            text, parse_faults(text.decode("latin-1"), FAULT_HEADER.decode())
+        )
 
     def _chooser(self, plain: Any) -> Chooser | None:
         """The same of what a body or a script asks for."""
@@ -144,7 +146,7 @@ class Faults:
             return chooser
         given = to_fault(plain, _BODY_FAULT)
         if isinstance(given, str):
-            return self._remember(label, _parse(given, _BODY_FAULT))
+            return self._remember(label, parse_faults(given, _BODY_FAULT))
         return self._remember(label, given if isinstance(given, tuple) else (given,))
 
     def _remembered(self, label: bytes) -> Chooser | None:
@@ -160,7 +162,7 @@ class Faults:
         return chooser
 
 
-def _parse(text: str, name: str) -> tuple[AnyFault, ...]:
+def parse_faults(text: str, name: str) -> tuple[AnyFault, ...]:
     """Faults in the text form of `--fault`, separated by semicolons; `none` is none."""
     if text.strip().lower() == "none":
         return ()

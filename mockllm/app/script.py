@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from mockllm.app.faults import parse_faults
 from mockllm.errors import RequestError
 from mockllm.exchange import Exchange
 from mockllm.generation.overrides import ScriptedReply
@@ -68,7 +69,15 @@ class Script:
         self._strict = False
 
     def add(self, replies: Iterable[ScriptedReply], strict: bool) -> None:
-        """Queue replies behind those that are left; `strict` holds for all from now on."""
+        """Queue replies behind those that are left; `strict` holds for all from now on.
+
+        Raises:
+            RequestError: The text of a fault cannot be read; then none is queued.
+        """
+        replies = list(replies)
+        for number, reply in enumerate(replies):
+            if isinstance(reply.fault, str):
+                parse_faults(reply.fault, f"script[{number}].fault")
         self._left += replies
         self._strict = strict
         self.given = True
