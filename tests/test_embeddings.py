@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from array import array
+import json
 from base64 import b64decode
 from itertools import combinations
 from math import hypot
+from statistics import mean, pstdev
 from struct import unpack
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.types import CreateEmbeddingResponse
 
-from mockllm.dialects.embeddings import unit_vector
+from mockllm.dialects.embeddings import as_numbers
 from tests.asking import Asker
 
 asker = Asker()
@@ -43,16 +44,30 @@ def test_base64_holds_the_same_single_precision_values(texts: list[str], dimensi
     assert [list(unpack(f"<{dimensions}f", raw)) for raw in packed] == floats
 
 
+def vector(key: bytes, dimensions: int) -> list[float]:
+    found: list[float] = json.loads(as_numbers(key, dimensions))
+    assert len(found) == dimensions
+    return found
+
+
 @given(st.binary(min_size=16, max_size=16), st.integers(1, 3000))
 def test_vectors_have_unit_length(key: bytes, dimensions: int) -> None:
-    assert hypot(*unit_vector(key, dimensions)) == pytest.approx(1, abs=1e-6)
+    assert hypot(*vector(key, dimensions)) == pytest.approx(1, abs=1e-6)
 
 
-@given(st.binary(min_size=16, max_size=16), st.integers(2, 300))
-def test_fewer_dimensions_point_the_way_that_more_of_them_begin(key: bytes, dimensions: int) -> None:
-    longer = unit_vector(key, dimensions + 20)[:dimensions]
-    scale = hypot(*longer)
-    assert array("f", [value / scale for value in longer]) == pytest.approx(unit_vector(key, dimensions), abs=1e-6)
+@given(st.binary(min_size=16, max_size=16), st.integers(1, 150))
+def test_fewer_dimensions_are_the_beginning_of_more_scaled_anew(key: bytes, half: int) -> None:
+    beginning = vector(key, 2 * half + 21)[: 2 * half]
+    scale = hypot(*beginning)
+    assert [value / scale for value in beginning] == pytest.approx(vector(key, 2 * half), abs=1e-6)
+
+
+def test_the_cosines_of_different_inputs_spread_as_those_of_random_directions_do() -> None:
+    dimensions = 64
+    found = vectors([f"text {k}" for k in range(60)], dimensions=dimensions)
+    cosines = [sum(a * b for a, b in zip(x, y, strict=True)) for x, y in combinations(found, 2)]
+    assert mean(cosines) == pytest.approx(0, abs=0.01)
+    assert pstdev(cosines) == pytest.approx(dimensions**-0.5, rel=0.1)
 
 
 def test_equal_inputs_are_equal_and_different_ones_nearly_orthogonal() -> None:
@@ -91,12 +106,13 @@ def test_the_length_is_a_setting() -> None:
 
 def test_a_long_answer_is_made_in_steps_and_is_the_same() -> None:
     texts = [f"text {k}" for k in range(37)]
-    answer = asker.post("/v1/embeddings", input=texts, dimensions=1000)
+    answer = asker.post("/v1/embeddings", input=texts, dimensions=2000)
     assert (answer.timeline.steps, answer.length) == (5, None)
-    assert set(answer.timeline.after_s) == {0.0}
+    assert answer.timeline.offset_s == pytest.approx(0.15)
+    assert list(answer.timeline.after_s) == pytest.approx([0, 0.001, 0.002, 0.003, 0.004])
     rows = answer.json["data"]
     assert [row["index"] for row in rows] == list(range(37))
-    assert [row["embedding"] for row in rows[:3]] == vectors(texts[:3], dimensions=1000)
+    assert [row["embedding"] for row in rows[:3]] == vectors(texts[:3], dimensions=2000)
     one_by_one = b"".join(part for k in range(5) for part in answer.timeline.render(k, k + 1))
     assert one_by_one == answer.body
 

@@ -21,6 +21,9 @@ from mockllm.generation.plan import GenerationRequest, Plan, Prompt
 from mockllm.generation.planner import Planner
 from mockllm.truth import Truth
 
+PART_S = 0.001
+"""From one part of a long whole reply to the next; making one takes about 0.2 ms."""
+
 T = TypeVar("T")
 
 LENIENT_ATTEMPTS = 128
@@ -178,10 +181,14 @@ class Generator:
         lines = self._replies.lines(exchange, content_type) + self._planned(plan, exchange)
         return Reply(200, lines, Timeline(1, lambda first, upto: [body], plan.end_s), len(body))
 
-    def in_steps(self, exchange: Exchange, plan: Plan, steps: int, render: Callable[[int, int], list[bytes]]) -> Reply:
-        """A whole reply that is made in steps, all of them due when the plan's last token is."""
+    def in_parts(self, exchange: Exchange, plan: Plan, steps: int, render: Callable[[int, int], list[bytes]]) -> Reply:
+        """A whole reply that is long in the making, in parts.
+
+        The first is due when the plan's last token is, each further one `PART_S` later, so that due
+        chunks of other replies come in between.
+        """
         lines = self._replies.lines(exchange, JSON) + self._planned(plan, exchange)
-        return Reply(200, lines, Timeline(steps, render, plan.end_s, array("d", bytes(8 * steps))))
+        return Reply(200, lines, Timeline(steps, render, plan.end_s, array("d", [k * PART_S for k in range(steps)])))
 
     def stream(self, exchange: Exchange, plan: Plan, timeline: Timeline) -> Reply:
         """A streamed reply."""

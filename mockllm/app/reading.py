@@ -28,7 +28,7 @@ def reading_handler(generator: Generator, reader: Reader) -> Handler:
         written = reader.write(context)
         if written.steps == 1:
             return generator.whole(exchange, plan, b"".join(written.render(0, 1)))
-        return generator.in_steps(exchange, plan, written.steps, written.render)
+        return generator.in_parts(exchange, plan, written.steps, written.render)
 
     return handle
 

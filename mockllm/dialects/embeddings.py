@@ -1,9 +1,10 @@
 """`POST /v1/embeddings`.
 
-A vector is a function of (seed, input): its components are drawn from the normal distribution and
-scaled to unit length, so that different inputs are nearly orthogonal and equal ones the same.
-Fewer dimensions give the beginning of the longer vector, scaled anew, as real models of several
-sizes do.
+A vector is a function of (seed, input). Its components are pairs (cos a, sin a), all of one length,
+with angles out of 256 drawn by the key: so it has unit length without being measured, and is put
+together out of pieces that are encoded already. Different inputs are as nearly orthogonal as vectors
+of normal draws would be (the variance of their cosine is one in as many as there are dimensions),
+and fewer dimensions are the beginning of more, scaled anew, as with real models of several sizes.
 
 Source: https://platform.openai.com/docs/api-reference/embeddings/create; `messages` in place of
 `input` is vLLM's.
@@ -11,11 +12,11 @@ Source: https://platform.openai.com/docs/api-reference/embeddings/create; `messa
 
 from __future__ import annotations
 
-import sys
-from array import array
 from base64 import b64encode
-from math import hypot
-from statistics import NormalDist
+from collections.abc import Sequence
+from functools import lru_cache
+from math import copysign, cos, pi, sin, sqrt
+from struct import pack, unpack
 from typing import Annotated, Literal
 
 import msgspec
@@ -35,10 +36,13 @@ MOST_DIMENSIONS = 65_536
 MOST_INPUTS = 2048
 """As the API limits it; the dimensions have no such limit there, each model has its own."""
 
-_COMPONENTS_PER_STEP = 8192
-"""A step of a long answer takes about 0.6 ms, so that due chunks of others come in between."""
+_COMPONENTS_PER_STEP = 16_384
+"""A step takes about 0.2 ms (2-core AMD EPYC, CPython 3.11)."""
 
-_QUANTILES = [NormalDist().inv_cdf((k + 0.5) / 256) for k in range(256)]
+_BEGIN = b'{"object":"list","data":['
+
+_ANGLES = 256
+_KNOWN_LENGTHS = 64
 
 TokenId = Annotated[int, Meta(ge=0)]
 
@@ -87,16 +91,15 @@ class Embeddings:
 
         def render(first: int, upto: int) -> list[bytes]:
             start, end = first * per_step, min(upto * per_step, len(prompts))
-            rows = []
+            parts = []  # joined once: a vector of 1,536 numbers has 32,000 bytes
             for number in range(start, end):
-                vector = unit_vector(
-                    make_key(context.seed, b"embedding:" + prompt_content(prompts[number])), dimensions
-                )
-                written = b'"' + _base64(vector) + b'"' if in_base64 else _encode(vector.tolist())
-                rows.append(b'{"object":"embedding","index":%d,"embedding":%b}' % (number, written))
-            part = b",".join(rows)
-            part = b'{"object":"list","data":[' + part if start == 0 else b"," + part
-            return [part + _end(context) if end == len(prompts) else part]
+                key = make_key(context.seed, b"embedding:" + prompt_content(prompts[number]))
+                parts.append(b'%b{"object":"embedding","index":%d,"embedding":' % (b"," if number else _BEGIN, number))
+                parts.append(as_base64(key, dimensions) if in_base64 else as_numbers(key, dimensions))
+                parts.append(b"}")
+            if end == len(prompts):
+                parts.append(_end(context))
+            return [b"".join(parts)]
 
         return Written(-(-len(prompts) // per_step), render)
 
@@ -135,18 +138,33 @@ class Embeddings:
         return Prompt(token_ids=tuple(ids))
 
 
-def unit_vector(key: bytes, dimensions: int) -> array[float]:
-    """A vector of unit length for a key, in single precision."""
-    values = [_QUANTILES[octet] for octet in octets(key, dimensions)]
-    scale = 1 / hypot(*values)
-    return array("f", [value * scale for value in values])
+def as_numbers(key: bytes, dimensions: int) -> bytes:
+    """A key's vector as a JSON array of numbers, each with all digits of its single-precision value."""
+    numbers, _ = _pieces(dimensions)
+    return b"[" + b",".join(map(numbers.__getitem__, _draws(key, dimensions))) + b"]"
 
 
-def _base64(vector: array[float]) -> bytes:
-    """The vector as the API packs it: base64 of little-endian float32 values."""
-    if sys.byteorder == "big":
-        vector.byteswap()
-    return b64encode(vector.tobytes())
+def as_base64(key: bytes, dimensions: int) -> bytes:
+    """The same vector as a JSON string: base64 of little-endian single-precision values."""
+    _, packed = _pieces(dimensions)
+    return b'"' + b64encode(b"".join(map(packed.__getitem__, _draws(key, dimensions)))) + b'"'
+
+
+def _draws(key: bytes, dimensions: int) -> Sequence[int]:
+    """Which piece stands where: pairs, and at an odd end one of the pieces that are alone."""
+    draws = octets(key, (dimensions + 1) // 2)
+    return draws if dimensions % 2 == 0 else [*draws[:-1], _ANGLES + draws[-1]]
+
+
+@lru_cache(_KNOWN_LENGTHS)
+def _pieces(dimensions: int) -> tuple[list[bytes], list[bytes]]:
+    """The encoded pairs of vectors of one length, as numbers and packed; then what may stand alone."""
+    scale = sqrt(2 / dimensions)
+    angles = [2 * pi * (k + 0.5) / _ANGLES for k in range(_ANGLES)]
+    packed = [pack("<2f", scale * cos(angle), scale * sin(angle)) for angle in angles]
+    packed += [pack("<f", copysign(sqrt(1 / dimensions), cos(angle))) for angle in angles]
+    values = [unpack(f"<{len(piece) // 4}f", piece) for piece in packed]
+    return [_encode(list(value))[1:-1] for value in values], packed
 
 
 def _end(context: ReadContext) -> bytes:
