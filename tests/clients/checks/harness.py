@@ -22,6 +22,9 @@ MODEL = os.environ["MOCK_MODEL"]
 TOKENS = 24
 """Length of a free text, as the server of the suite is set."""
 
+BROKEN = {"x-mockllm-fault": "kind=error,after_tokens=3,message=Out of order."}
+"""Headers of a request whose stream ends in an error."""
+
 QUESTION = "How is the weather in Paris?"
 WEATHER_SCHEMA = {
     "type": "object",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import anthropic
 from harness import (
+    BROKEN,
     KEY,
     MODEL,
     PERSON_SCHEMA,
@@ -108,6 +109,8 @@ def errors() -> None:
         error = raised(kind, asking)
         assert error.body["type"] == "error"
         assert error.request_id == error.body["request_id"]
+    broken = raised(anthropic.APIStatusError, lambda: streamed(extra_headers=BROKEN))
+    assert broken.body["error"]["message"] == "Out of order."
 
 
 main("anthropic")

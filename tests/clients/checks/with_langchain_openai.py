@@ -14,6 +14,7 @@ from functools import partial
 import openai
 from harness import (
     BASE,
+    BROKEN,
     KEY,
     MODEL,
     QUESTION,
@@ -81,6 +82,8 @@ def checks(row: str, over_responses: bool) -> None:
             (openai.BadRequestError, {"max_tokens": -1}),
         ):
             raised(error, partial(model(**more).invoke, QUESTION))
+        if not over_responses:  # there the error is an event, which is passed over in silence
+            raised(openai.APIError, lambda: list(model(default_headers=BROKEN).stream(QUESTION)))
 
 
 checks("langchain-openai: chat", False)

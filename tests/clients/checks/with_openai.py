@@ -6,6 +6,8 @@ What it needed that the API reference does not say:
   strict validation it refuses its own base64, since its type says numbers: ask for floats there.
 - `chat.completions.stream` builds its final completion out of the deltas, and refuses a choice
   whose `finish_reason` is `length` where it was asked to parse.
+- An error in the middle of a chat stream is raised, but in a Responses stream it is an event like
+  the others: there the caller has to look for it.
 - With strict validation, enumerations are closed: an unknown `service_tier`, say, would be an error.
 """
 
@@ -16,6 +18,7 @@ import json
 import openai
 from harness import (
     BASE,
+    BROKEN,
     KEY,
     MODEL,
     PERSON_SCHEMA,
@@ -92,7 +95,13 @@ def chat_checks(row: str, client: openai.OpenAI) -> None:
         small = client.embeddings.create(model=MODEL, input="a", dimensions=3, encoding_format="float")
         assert len(small.data[0].embedding) == 3
 
-    error_checks(row, client, lambda sdk, **more: sdk.chat.completions.create(messages=USER, **more), "max_tokens")
+    @check(row, "errors")
+    def errors() -> None:
+        check_errors(client, lambda sdk, **more: sdk.chat.completions.create(messages=USER, **more), "max_tokens")
+        broken = raised(
+            openai.APIError, lambda: list(create(model=MODEL, messages=USER, stream=True, extra_headers=BROKEN))
+        )
+        assert broken.message == "Out of order."
 
 
 def responses_checks(row: str, client: openai.OpenAI) -> None:
@@ -126,23 +135,23 @@ def responses_checks(row: str, client: openai.OpenAI) -> None:
         text = {"format": {"type": "json_schema", "name": "person", "schema": PERSON_SCHEMA, "strict": True}}
         check_person(json.loads(create(model=MODEL, input=QUESTION, text=text).output_text))
 
-    error_checks(row, client, lambda sdk, **more: sdk.responses.create(input=QUESTION, **more), "max_output_tokens")
+    @check(row, "errors")
+    def errors() -> None:
+        check_errors(client, lambda sdk, **more: sdk.responses.create(input=QUESTION, **more), "max_output_tokens")
+        last = list(create(model=MODEL, input=QUESTION, stream=True, extra_headers=BROKEN))[-1]
+        assert (last.type, last.message) == ("error", "Out of order.")
 
 
-def error_checks(row: str, client: openai.OpenAI, ask, limit: str) -> None:
+def check_errors(client: openai.OpenAI, ask, limit: str) -> None:
     wrong = client.with_options(api_key="wrong")
-    cases = (
+    for kind, code, param, asking in (
         (openai.AuthenticationError, "invalid_api_key", None, lambda: ask(wrong, model=MODEL)),
         (openai.NotFoundError, "model_not_found", "model", lambda: ask(client, model="no-such-model")),
         (openai.BadRequestError, "invalid_request", limit, lambda: ask(client, model=MODEL, **{limit: -1})),
-    )
-
-    @check(row, "errors")
-    def errors() -> None:
-        for kind, code, param, asking in cases:
-            error = raised(kind, asking)
-            assert (error.code, error.param) == (code, param)
-            assert error.request_id
+    ):
+        error = raised(kind, asking)
+        assert (error.code, error.param) == (code, param)
+        assert error.request_id
 
 
 for suffix, strict in (("", False), (", strict", True)):

@@ -22,7 +22,7 @@ from agents import (
     function_tool,
     set_tracing_disabled,
 )
-from harness import BASE, KEY, MODEL, QUESTION, TOKENS, answer, check, check_person, check_weather, main, raised
+from harness import BASE, BROKEN, KEY, MODEL, QUESTION, TOKENS, answer, check, check_person, check_weather, main, raised
 from openai import AsyncOpenAI, AuthenticationError, BadRequestError
 from pydantic import BaseModel
 
@@ -45,8 +45,8 @@ def get_weather(city: str, unit: Literal["celsius", "fahrenheit"]) -> str:
 
 
 def checks(row: str, kind: type) -> None:
-    def model(key: str = KEY):
-        return kind(MODEL, AsyncOpenAI(base_url=BASE, api_key=key, max_retries=0))
+    def model(key: str = KEY, **more):
+        return kind(MODEL, AsyncOpenAI(base_url=BASE, api_key=key, max_retries=0, **more))
 
     def agent(**more) -> Agent:
         return Agent("mock", instructions=INSTRUCTIONS, **({"model": model()} | more))
@@ -95,6 +95,8 @@ def checks(row: str, kind: type) -> None:
             (BadRequestError, agent(model_settings=ModelSettings(max_tokens=-1))),
         ):
             raised(error, lambda whose=whose: asyncio.run(Runner.run(whose, QUESTION)))
+        broken = agent(model=model(default_headers=BROKEN))
+        assert "Out of order." in str(raised(Exception, lambda: asyncio.run(_run(broken, True))))
 
 
 async def _run(whose: Agent, streamed: bool) -> str:
