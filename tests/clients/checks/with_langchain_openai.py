@@ -4,6 +4,7 @@ What it needed that the API reference does not say:
 
 - `OpenAIEmbeddings` cuts texts into tokens with tiktoken, which downloads its vocabulary, and sends
   token ids; `check_embedding_ctx_length=False` sends texts.
+- An error in the middle of a Responses stream becomes a plain `ValueError`.
 - A stream's usage is asked for only with `stream_usage=True` where the base URL is not OpenAI's.
 """
 
@@ -82,8 +83,8 @@ def checks(row: str, over_responses: bool) -> None:
             (openai.BadRequestError, {"max_tokens": -1}),
         ):
             raised(error, partial(model(**more).invoke, QUESTION))
-        if not over_responses:  # there the error is an event, which is passed over in silence
-            raised(openai.APIError, lambda: list(model(default_headers=BROKEN).stream(QUESTION)))
+        broken = ValueError if over_responses else openai.APIError
+        assert "Out of order." in str(raised(broken, lambda: list(model(default_headers=BROKEN).stream(QUESTION))))
 
 
 checks("langchain-openai: chat", False)
