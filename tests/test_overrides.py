@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mockllm import Config, VirtualServer
 from mockllm.dialects.overrides import HEADERS, OverrideReader
 from mockllm.generation.overrides import KEYS
+from mockllm.generation.pieces import PieceMemo, pieces_of
 from mockllm.generation.tokens import BuiltinTokenizer
 from tests.answers import assemble
 from tests.flag_table import README
@@ -37,7 +38,7 @@ def server() -> VirtualServer:
     return make_server()
 
 
-def refusal(server: VirtualServer, path: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> Any:
+def refusal(server: VirtualServer, path: str, body: object, headers: dict[str, str] | None = None) -> Any:
     reply = send(server, path, body, headers)
     assert reply.status == 400, reply.body
     return reply.json()["error"]
@@ -358,3 +359,48 @@ class TestSettings:
         assert isinstance(json.loads(document.text), dict)
         forced = body_of(CHAT, tools=TestGivenCalls.TOOLS, tool_choice="required")
         assert said(server, CHAT, forced).calls
+
+
+class TestOtherEndpoints:
+    FORM = (
+        b'--x\r\ncontent-disposition: form-data; name="model"\r\n\r\nm\r\n'
+        b'--x\r\ncontent-disposition: form-data; name="file"; filename="a.wav"\r\n\r\nRIFF\r\n--x--\r\n'
+    )
+
+    def test_transcriptions_obey_headers(self, server: VirtualServer) -> None:
+        headers = {"content-type": "multipart/form-data; boundary=x", "x-mockllm-text": "What was said."}
+        reply = send(server, "/v1/audio/transcriptions", self.FORM, headers)
+        assert reply.json()["text"] == "What was said."
+        wrong = {"content-type": "multipart/form-data; boundary=x", "x-mockllm-reasoning": "Hm."}
+        assert refusal(server, "/v1/audio/transcriptions", self.FORM, wrong)["param"] == "mockllm.reasoning"
+
+    def test_what_generates_nothing_takes_its_time_alone(self, server: VirtualServer) -> None:
+        body = {"model": "m", "input": "Hello", "mockllm": {"ttft_ms": 5}}
+        assert send(server, "/v1/embeddings", body).chunks[0][0] == 0.005
+
+
+class TestPieceMemo:
+    @given(st.lists(st.text("ab c", max_size=8), max_size=30))
+    def test_it_gives_what_the_tokenizer_gives_and_stays_small(self, texts: list[str]) -> None:
+        memo = PieceMemo(TOKENIZER, characters=10)
+        for text in texts:
+            assert memo(text) == pieces_of(TOKENIZER, text)
+            assert sum(map(len, memo._kept)) <= 10 or len(memo._kept) == 1
+            assert memo(text) is memo(text)
+
+    def test_many_small_texts(self) -> None:
+        memo = PieceMemo(TOKENIZER)
+        for number in range(1000):
+            memo(str(number))
+        assert len(memo._kept) == 256
+
+    @pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
+    def test_arguments_of_any_depth_are_written_or_refused(self, server: VirtualServer, path: str) -> None:
+        base = json.dumps(body_of(path)).encode()[:-1]
+        statuses = []
+        for depth in (1, 300, *range(880, 1010, 8)):
+            arguments = b'{"a":' * depth + b"1" + b"}" * depth
+            raw = base + b',"mockllm":{"tool_calls":[{"name":"f","arguments":' + arguments + b"}]}}"
+            statuses.append(send(server, path, raw).status)
+        assert statuses[0] == 200
+        assert set(statuses) <= {200, 400}

@@ -84,13 +84,25 @@ class Calls:
         count = 1 if single else self._fewest + Draws(derive(own, b"count")).below(self._most - self._fewest + 1)
         return [self._call(tools[number % len(tools)], derive(own, b"%d" % number), choice) for number in range(count)]
 
-    def given(self, request: GenerationRequest, call: GivenCall) -> Segment:
-        """A call that an override makes; its kind is that of the request's tool with its name."""
+    def given(self, request: GenerationRequest, call: GivenCall, pieces: Callable[[str], list[bytes]]) -> Segment:
+        """A call that an override makes; its kind is that of the request's tool with its name.
+
+        Args:
+            request: What it answers.
+            call: The call.
+            pieces: Cuts its arguments.
+
+        Raises:
+            RequestError: The arguments are nested too deeply to be written.
+        """
         tool = next((tool for tool in request.tools if tool.name == call.name), None)
         kind = "function" if tool is None else tool.kind
         identity = "" if request.tool_choice.legacy else call.id or self._new_id("call_")
-        text = call.arguments if isinstance(call.arguments, str) else to_json(call.arguments)
-        return Segment("tool", pieces_of(self._tokenizer, text), ToolCall(identity, call.name, kind))
+        try:
+            text = call.arguments if isinstance(call.arguments, str) else to_json(call.arguments)
+        except RecursionError:
+            raise RequestError("The arguments are nested too deeply.", param="mockllm.tool_calls") from None
+        return Segment("tool", pieces(text), ToolCall(identity, call.name, kind))
 
     def _wants_to(self, prompt: Prompt, key: bytes) -> bool:
         if not self._probability or (prompt.messages and prompt.messages[-1].role in _RESULTS):

@@ -16,7 +16,7 @@ from mockllm.generation.content import TextSource
 from mockllm.generation.keyed import Draws, derive, normals
 from mockllm.generation.logprobs import Scores, Vocabulary
 from mockllm.generation.overrides import Override
-from mockllm.generation.pieces import pieces_of, texts_of
+from mockllm.generation.pieces import PieceMemo, pieces_of, texts_of
 from mockllm.generation.plan import Choice, FinishReason, GenerationRequest, Prompt, PromptTokens, Segment
 from mockllm.generation.stopping import Stopped, stop_text, stop_token
 from mockllm.generation.structured import Schemas, document
@@ -86,6 +86,7 @@ class Composer:
         self._vocabulary = vocabulary
         self._habits = habits
         self._refusal = pieces_of(tokenizer, REFUSAL)
+        self._pieces = PieceMemo(tokenizer)
         self._usual = max(1, round(habits.output_tokens))
         self._may_end = bool(habits.refusal_probability or habits.filter_probability)
 
@@ -139,7 +140,7 @@ class Composer:
 
     def _thought(self, request: GenerationRequest, key: bytes) -> list[bytes]:
         if request.override is not None and request.override.reasoning is not None:
-            return pieces_of(self._tokenizer, request.override.reasoning)
+            return self._pieces(request.override.reasoning)
         if not self._habits.reasoning_tokens:
             return []
         effort = DEFAULT_EFFORT if request.reasoning_effort is None else request.reasoning_effort
@@ -182,11 +183,11 @@ class Composer:
     def _given(self, request: GenerationRequest, override: Override) -> list[Segment]:
         """The segments that an override gives; none where it leaves them to the server."""
         if override.refusal is not None:
-            return [Segment("refusal", pieces_of(self._tokenizer, override.refusal))]
+            return [Segment("refusal", self._pieces(override.refusal))]
         given: list[Segment] = []
         if override.text is not None:
-            given.append(Segment("text", pieces_of(self._tokenizer, override.text)))
-        given += [self._calls.given(request, call) for call in override.tool_calls or ()]
+            given.append(Segment("text", self._pieces(override.text)))
+        given += [self._calls.given(request, call, self._pieces) for call in override.tool_calls or ()]
         return given
 
     def _ending(self, key: bytes) -> Ending | None:
