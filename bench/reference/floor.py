@@ -12,9 +12,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
+from typing import cast
 
 from mockllm.scheduler import Item, Scheduler
 from mockllm.timer import SchedulerTimer
+from mockllm.truth.stalls import StallMeter
 
 _ID = "chatcmpl-00000000000000000000000000000000"
 _EVENT = (
@@ -64,8 +66,7 @@ class Floor(asyncio.Protocol):
         self._close = close
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
 
     def data_received(self, data: bytes) -> None:
         self._transport.write(self._whole)
@@ -90,8 +91,7 @@ class PacedFloor(asyncio.Protocol):
         self.slot = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._scheduler.cancel(self)
@@ -128,7 +128,7 @@ async def serve(port: int, tokens: int, stream: bool, close: bool, ttft_s: float
     loop = asyncio.get_running_loop()
     canned = Canned(tokens, stream, close)
     scheduler = Scheduler(time.perf_counter, _broken)
-    timer = SchedulerTimer(loop, scheduler, time.perf_counter)
+    timer = SchedulerTimer(loop, scheduler, time.perf_counter, StallMeter(time.perf_counter))
 
     def protocol() -> asyncio.Protocol:
         if itl_s:
