@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from mockllm.app.known import Known, Seen
 from mockllm.app.replies import EVENT_STREAM, JSON, Replies
 from mockllm.app.script import Script
 from mockllm.dialects.dialect import Context, Dialect
@@ -80,13 +81,39 @@ class Generator:
     def handler(self, dialect: Dialect) -> Callable[[Request, Exchange, str], Reply]:
         """The handler of one dialect's endpoint."""
 
+        known = Known()
+
         def handle(request: Request, exchange: Exchange, _rest: str) -> Reply:
-            return self._answer(dialect, request, exchange)
+            seen = known.find(request.body)
+            if seen is not None and self._as_before(request):
+                return self._answer_again(dialect, seen, request, exchange)
+            context = self.prepare(dialect, request, exchange)
+            if not self._planner.draws and not self._script.given and context.request.override is None:
+                known.keep(request.body, context)
+            return self.reply(dialect, exchange, context)
 
         return handle
 
-    def _answer(self, dialect: Dialect, request: Request, exchange: Exchange) -> Reply:
-        return self.reply(dialect, exchange, self.prepare(dialect, request, exchange))
+    def _as_before(self, request: Request) -> bool:
+        """Whether the answer hangs on nothing but the body: neither a script nor a header changes it."""
+        if self._script.given:
+            return False
+        return self._overrides is None or not self._overrides.in_headers(request.headers)
+
+    def _answer_again(self, dialect: Dialect, seen: Seen, request: Request, exchange: Exchange) -> Reply:
+        """The reply to a request that was answered before; the same as without that knowledge."""
+        self.arrived(exchange)
+        first = seen.context
+        asked, plan = first.request, first.plan
+        self._record(exchange, asked, plan)
+        context = Context(self._ids(dialect.id_prefix), int(self._wall()), first.body, asked, plan)
+        if asked.stream:
+            return self.stream(exchange, plan, dialect.stream(context))
+        body = seen.whole(context.id, context.created)
+        if body is None:
+            body = dialect.whole(context)
+            seen.rendered(body, context)
+        return self.whole(exchange, plan, body)
 
     def arrived(self, exchange: Exchange) -> None:
         """A request for a generation came, good or bad."""
@@ -119,15 +146,22 @@ class Generator:
         self, id_prefix: str, body: Any, asked: GenerationRequest, request: Request, exchange: Exchange
     ) -> Context:
         """Plan the answer to a decoded body; the exchange gets the facts of both."""
-        asked.model = exchange.model = self._models.resolve(asked.model)
+        asked.model = self._models.resolve(asked.model)
         scripted = self._overridden(asked, request, exchange)
-        exchange.limit_tokens = asked.limit_tokens
-        exchange.seed = asked.seed
-        exchange.stream = asked.stream
         key = request.headers.get(self._key_header) if self._key_header is not None else None
         plan = self._planner.plan(asked, key)
         if self._script.given:
             self._script.taken(scripted, asked, exchange)
+        self._record(exchange, asked, plan)
+        return Context(self._ids(id_prefix), int(self._wall()), body, asked, plan)
+
+    @staticmethod
+    def _record(exchange: Exchange, asked: GenerationRequest, plan: Plan) -> None:
+        """Note the facts of a request and its plan."""
+        exchange.model = asked.model
+        exchange.limit_tokens = asked.limit_tokens
+        exchange.seed = asked.seed
+        exchange.stream = asked.stream
         exchange.prompt_tokens = plan.prompt_tokens
         exchange.cached_tokens = plan.cached_tokens
         exchange.choices = len(plan.choices)
@@ -135,7 +169,6 @@ class Generator:
             exchange.choice_tokens = [choice.tokens for choice in plan.choices]
         exchange.tokens = plan.completion_tokens
         exchange.finish_reason = plan.choices[0].finish_reason
-        return Context(self._ids(id_prefix), int(self._wall()), body, asked, plan)
 
     def _overridden(self, asked: GenerationRequest, request: Request, exchange: Exchange) -> ScriptedReply | None:
         """Note what the request or the script changes about the answer; returns the script's reply."""

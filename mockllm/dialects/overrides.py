@@ -73,10 +73,7 @@ class OverrideReader:
         Raises:
             RequestError: Its param is the key (`mockllm.ttft_ms`) or the header.
         """
-        # Clients send the same names again and again: 0.3 µs for twelve, where looking at each takes 1.7.
-        names = self._names.get(tuple(headers))
-        if names is None:
-            names = self._remember(tuple(headers))
+        names = self.in_headers(headers)
         if raw is None and not names:
             return None
         found = _of_body(raw) if raw is not None else None
@@ -84,6 +81,13 @@ class OverrideReader:
             under = _of_headers({name: headers[name] for name in names})
             found = under if found is None else merged(under, found)
         return None if found is None else checked(found)
+
+    def in_headers(self, headers: Mapping[bytes, bytes]) -> tuple[bytes, ...]:
+        """The names of the headers that change the answer."""
+        # Clients send the same names again and again: 0.3 µs for twelve, where looking at each takes 1.7.
+        all_names = tuple(headers)
+        names = self._names.get(all_names)
+        return self._remember(all_names) if names is None else names
 
     def _remember(self, all_names: tuple[bytes, ...]) -> tuple[bytes, ...]:
         """The names of ours among them."""

@@ -260,7 +260,8 @@ class Plan(Struct, gc=False):
 
     @property
     def completion_tokens(self) -> int:
-        return sum(choice.tokens for choice in self.choices)
+        choices = self.choices
+        return choices[0].tokens if len(choices) == 1 else sum([choice.tokens for choice in choices])
 
     @property
     def reasoning_tokens(self) -> int:

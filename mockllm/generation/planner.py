@@ -91,6 +91,11 @@ class Planner:
         self._composer = Composer(tokenizer, text, self._calls, schemas, self._vocabulary, habits, content)
         self._occurrences = Occurrences()
 
+    @property
+    def draws(self) -> bool:
+        """Whether equal requests get different plans; without, a plan may be used again."""
+        return self._latency.draws
+
     def plan(self, request: GenerationRequest, occurrence_key: bytes | None = None) -> Plan:
         """Plan the answer.
 
