@@ -234,13 +234,16 @@ class Connection(asyncio.Protocol):
             self._head = self._format_head(request, reply)
             if reply.wire is not None:
                 self._tap_wire(reply, reply.wire, exchange)
+            elif timeline.steps == 1 and timeline.offset_s == 0.0:  # due at once: 0.9 µs less than by a playback
+                self.emit(timeline.render(0, 1), 1, last=True)
+                return
             self._playback = playback = Playback(timeline, exchange.arrival_s, self)
-            if reply.head_at_arrival:
-                self._write(timeline.preamble, last=False)
-                if self._peer_behind:  # `resume_writing` starts it
-                    return
             due_s = playback.due_s
             now = self._now()
+            if due_s > now and reply.head_at_arrival:
+                self._write([], last=False)
+                if self._peer_behind:  # `resume_writing` starts it
+                    return
             following_s = due_s if due_s > now else playback.fire(now)
         except Exception as error:
             self.broken(error)
@@ -311,7 +314,7 @@ class Connection(asyncio.Protocol):
         assert exchange is not None
         assert reply is not None
         head = self._head
-        if head is not None and not reply.head_at_arrival and reply.timeline.preamble:
+        if head is not None and reply.timeline.preamble:
             events = reply.timeline.preamble + events
         if not self._body_allowed:
             data = b""

@@ -87,7 +87,7 @@ def measure(exchange: Exchange, tally: Tally) -> Steps:
         tally.peer_delayed += peer_delayed
         if exchange.outcome is End.COMPLETED:
             last_s = max(last_s, exchange.peer_waits[-1])
-    elif sent > 1 and after_s[sent - 1] == after_s[0]:
+    elif after_s[sent - 1] == after_s[0]:  # all due at once, a whole reply among them
         max_s, p50_s, p99_s = _flat(exchange, start_s + after_s[0], tally)
         together = sent - len(writes_s)
         return Steps(first_planned_s, writes_s[0], last_planned_s, last_s, max_s, p50_s, p99_s, 0, gaps_s, together)
