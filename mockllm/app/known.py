@@ -45,11 +45,12 @@ class Known:
 class Seen:
     """One request that was answered."""
 
-    __slots__ = ("_parts", "context")
+    __slots__ = ("_parts", "context", "planned")
 
     def __init__(self, context: Context) -> None:
         self.context = context
         self._parts: tuple[bytes, bytes, bytes] | None = None
+        self.planned = b""  # head lines with the planned values
 
     def rendered(self, body: bytes, context: Context) -> None:
         """Keep a whole body that was made for it, but for the id and the time in it."""

@@ -24,9 +24,13 @@ _UPPER = 1 if sys.byteorder == "little" else 0  # which half of a float32 holds 
 _NEGATIVE = 0x8000
 
 
+_pack_float = struct.Struct(">f").pack
+_unpack_upper = struct.Struct(">H").unpack_from
+
+
 def bucket(value_s: float) -> int:
     """Number of a value's bucket; ascending with the value for values ≥ 0."""
-    key: int = struct.unpack(">H", struct.pack(">f", value_s)[:2])[0]
+    key: int = _unpack_upper(_pack_float(value_s))[0]
     return key
 
 

