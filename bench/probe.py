@@ -174,7 +174,6 @@ class Probe:
         self._streams = [_Stream(plan, number, self._began_s) for number in range(plan.streams)]
         self._by_descriptor: dict[int, _Stream] = {}
         self._salt = f"{time.time_ns():x}"
-        self._wall_offset_s = time.time() - time.perf_counter()
         self._lateness = array("d")
         self._wire = array("d")
         self._send_lags = array("d")
@@ -268,18 +267,10 @@ class Probe:
             except OSError as error:
                 data, ancillary = b"", []
                 self._errors.append(f"{type(error).__name__} in stream {stream.number}")
-            now = time.perf_counter()
-            arrived.append((stream, data, now, self._lag(now, ancillary)))
+            now, wall_s = time.perf_counter(), time.time()
+            arrived.append((stream, data, now, _lag(wall_s, ancillary)))
         for stream, data, now, lag_s in arrived:
             self._take(stream, data, now, lag_s)
-
-    def _lag(self, now: float, ancillary: list[tuple[int, int, bytes]]) -> float:
-        """How long the last bytes lay in the kernel; 0 where it does not say."""
-        for level, kind, data in ancillary:
-            if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
-                seconds, nanoseconds = struct.unpack("ll", data)
-                return max(0.0, now + self._wall_offset_s - seconds - nanoseconds / 1e9)
-        return 0.0
 
     def _take(self, stream: _Stream, data: bytes, now: float, lag_s: float) -> None:
         try:
@@ -347,6 +338,15 @@ class Probe:
             " and ".join(limits),
             self._seen,
         )
+
+
+def _lag(wall_s: float, ancillary: list[tuple[int, int, bytes]]) -> float:
+    """How long the last bytes lay in the kernel; 0 where it does not say."""
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
+            seconds, nanoseconds = struct.unpack("ll", data)
+            return max(0.0, wall_s - seconds - nanoseconds / 1e9)
+    return 0.0
 
 
 def probe(plan: Plan) -> Report:
