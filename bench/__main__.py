@@ -57,7 +57,7 @@ def main() -> int:
         Path(args.json).write_bytes(report.to_json(rows))
     if args.write:
         report.write(text)
-    return any([row.errors for row in rows])
+    return any(row.errors for row in rows)
 
 
 if __name__ == "__main__":

@@ -73,7 +73,9 @@ def ledger(port: int) -> list[Record]:
     after = 0
     while True:
         connection.request("GET", f"/mockllm/requests?after={after}&limit={PAGE}")
-        page = msgspec.json.decode(b"[" + b",".join(connection.getresponse().read().splitlines()) + b"]", type=list[Record])
+        page = msgspec.json.decode(
+            b"[" + b",".join(connection.getresponse().read().splitlines()) + b"]", type=list[Record]
+        )
         records += page
         if len(page) < PAGE:
             connection.close()
@@ -135,9 +137,7 @@ def main() -> int:
     body = chat_body(tokens, stream=True)
     server = targets.mockllm("--ledger-tokens", "--ledger-size=100000", ttft_ms=ttft_s * 1e3, itl_ms=itl_s * 1e3)
     with targets.running([server], cores) as (running,), kept_awake(cores.load):
-        plan = Plan(
-            running.port, body, ttft_s, itl_s, tokens, duration_s=args.seconds, core=cores.load, keep=True
-        )
+        plan = Plan(running.port, body, ttft_s, itl_s, tokens, duration_s=args.seconds, core=cores.load, keep=True)
         crowd = load.Load(
             running.port, body, True, args.streams - plan.streams, math.ceil(args.seconds + plan.stream_s), ramp_s=2.0
         )

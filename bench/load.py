@@ -19,6 +19,8 @@ from msgspec import Struct
 from bench.wire import post
 
 PATH = "/v1/chat/completions"
+MARK = "@" * 32
+"""In a request: what is replaced by a number of its own, as 32 hex digits; once."""
 
 
 class Load(Struct, frozen=True):
@@ -26,7 +28,7 @@ class Load(Struct, frozen=True):
 
     Attributes:
         port: Port on 127.0.0.1.
-        body: The same for every request.
+        body: The same for every request, but for `MARK`: hex digits of their own take its place.
         stream: The replies are event streams.
         connections: How many at once.
         duration_s: For how long, the ramp included.
@@ -61,6 +63,14 @@ class Outcome(Struct, frozen=True):
     duration_s: float
     bytes_read: int
     latency_s: float
+
+
+def request_parts(load: Load) -> list[bytes]:
+    """The request: in one part, or what stands before and after its own number."""
+    lines = ["connection: close"] if load.reconnect else []
+    if load.own_ids:
+        lines.append(f"x-request-id: {MARK}")
+    return post(PATH, load.body, *lines).split(MARK.encode(), 1)
 
 
 def tool() -> str:
@@ -116,7 +126,7 @@ _SAME = """
 local whole = %s
 request = function() return whole end
 """
-_OWN_IDS = """
+_OWN = """
 local before, after, salt, number = %s, %s, os.time(), 0
 request = function()
   number = number + 1
@@ -146,15 +156,11 @@ end
 
 def _script(load: Load) -> Any:
     """A script for wrk, in a file that lives as long as the object returned."""
-    lines = ["connection: close"] if load.reconnect else []
-    if load.own_ids:
-        before, _, after = post(PATH, load.body, *lines, "x-request-id: @").partition(b"@")
-        text = _OWN_IDS % (_lua(before), _lua(after))
-    else:
-        text = _SAME % _lua(post(PATH, load.body, *lines))
+    parts = request_parts(load)
+    text = _SAME % _lua(parts[0]) if len(parts) == 1 else _OWN % (_lua(parts[0]), _lua(parts[1]))
     if load.ramp_s:
         text += _RAMP % (load.connections, load.ramp_s * 1e3 / load.connections)
-    file = tempfile.NamedTemporaryFile("w", suffix=".lua", prefix="bench-", encoding="ascii")
+    file = tempfile.NamedTemporaryFile("w", suffix=".lua", encoding="ascii")  # noqa: SIM115 # closed with the object
     file.write(text + _DONE)
     file.flush()
     return file

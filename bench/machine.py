@@ -39,15 +39,14 @@ def two_cores() -> Cores:
 def cpu_s(pid: int) -> float:
     """CPU seconds, user and system, that a process has used, in all its threads.
 
-    Source: `/proc/PID/task/TID/schedstat` (nanoseconds; proc_pid_schedstat(5)); kernels without it give the 10 ms ticks of
-    `/proc/PID/stat`.
+    Source: `/proc/PID/task/TID/schedstat` (nanoseconds); kernels without it give the 10 ms ticks of `/proc/PID/stat`.
     """
     try:
         tasks = list(Path(f"/proc/{pid}/task").iterdir())
         return sum([int((task / "schedstat").read_bytes().split()[0]) for task in tasks]) / 1e9
     except FileNotFoundError:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS_PER_S  # utime and stime, fields 14 and 15 of proc_pid_stat(5)
+        return (int(fields[11]) + int(fields[12])) / TICKS_PER_S  # utime, stime: proc_pid_stat(5)
 
 
 def rss_bytes(pid: int) -> int:
@@ -92,10 +91,8 @@ def kept_awake(core: int) -> Iterator[None]:
 
 def describe() -> str:
     """Machine and versions, in one line."""
-    model = next(
-        (line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
-        platform.machine(),
-    )
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.partition(":")[2].strip() for line in lines if "model name" in line), platform.machine())
     names = ("h11", "msgspec", "fastapi", "uvicorn", "httptools", "uvloop")
     versions = ", ".join([f"{name} {version_of(name)}" for name in names])
     python = f"{platform.python_implementation()} {platform.python_version()}"

@@ -14,8 +14,8 @@ from collections import Counter
 
 import msgspec
 
-from bench.load import PATH, Load, Outcome
-from bench.wire import ReplyReader, WrongReplyError, post
+from bench.load import Load, Outcome, request_parts
+from bench.wire import ReplyReader, WrongReplyError
 
 READ_BYTES = 1 << 18
 
@@ -27,8 +27,7 @@ class _Mass:
         self._load = load
         self._poll = select.epoll()
         self._open: dict[int, tuple[socket.socket, ReplyReader, float]] = {}
-        lines = ["connection: close"] if load.reconnect else []
-        self._parts = post(PATH, load.body, *lines, *(["x-request-id: @"] if load.own_ids else [])).split(b"@", 1)
+        self._parts = request_parts(load)
         self._sent = 0
         self._requests = 0
         self._bytes = 0

@@ -175,7 +175,7 @@ class Case(Struct):
 
 
 def saturate(case: Case, settings: Settings, reply_bytes: int) -> Sample:
-    """Load a server for a second or two and see what it cost; `reply_bytes` is the length of the reply that was checked."""
+    """Load a server for a second and see what it cost; `reply_bytes` is the length of the reply that was checked."""
     work = load.Load(
         case.server.port,
         chat_body(case.tokens, case.stream, case.prompt),

@@ -192,7 +192,7 @@ class Probe:
             wait_s = next_s - time.perf_counter()
             self._receive(0.0 if wait_s <= SPIN_S else wait_s - SPIN_S)
         patience_s = self._stop_s + 2 * self._plan.stream_s + 5.0
-        while any([stream.busy for stream in self._streams]) and time.perf_counter() < patience_s:
+        while any(stream.busy for stream in self._streams) and time.perf_counter() < patience_s:
             self._receive(0.1)
         for stream in self._streams:
             if stream.busy:
@@ -307,9 +307,7 @@ class Probe:
             self._rates.append((plan.tokens - 1) * itl_s / (times[-1] - times[0]))
         if plan.keep:
             request_id = f"probe-{self._salt}-{stream.number}-{stream.turn - 1}"
-            self._seen.append(
-                Seen(request_id, stream.intended_s, stream.sent_s, list(times), list(stream.lags_s), now)
-            )
+            self._seen.append(Seen(request_id, stream.intended_s, stream.sent_s, list(times), list(stream.lags_s), now))
 
     # ---- judging -----------------------------------------------------------------------------
 
@@ -345,7 +343,8 @@ def _lag(wall_s: float, ancillary: list[tuple[int, int, bytes]]) -> float:
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
             seconds, nanoseconds = struct.unpack("ll", data)
-            return max(0.0, wall_s - seconds - nanoseconds / 1e9)
+            lag_s: float = wall_s - seconds - nanoseconds / 1e9
+            return max(0.0, lag_s)
     return 0.0
 
 

@@ -48,7 +48,8 @@ def render(rows: list[Row], settings: Settings, took_s: float) -> str:
 
 def _summary(row: Row) -> str:
     """The figures that are ours, in brief."""
-    own = [(name, runs) for name, runs in row.figures.items() if name.startswith("mockllm")] or list(row.figures.items())
+    figures = list(row.figures.items())
+    own = [(name, runs) for name, runs in figures if name.startswith("mockllm")] or figures
     if len(own) == 1:
         return str(own[0][1])
     return "; ".join([f"{name.removeprefix('mockllm ')} {number(runs.median)} {runs.unit}" for name, runs in own])

@@ -53,7 +53,7 @@ class Running(Struct):
 def mockllm(*flags: str, ttft_ms: float = 0.0, itl_ms: float = 0.0, name: str = "mockllm") -> Target:
     """The server of this checkout; records, metrics and validation are on, as by default."""
     timing = (f"--ttft-ms={ttft_ms:g}", f"--itl-ms={itl_ms:g}")
-    return Target(name, ("-m", "mockllm", "--port={port}", "--log-level=warning", *timing, *flags))
+    return Target(name, ("-m", "mockllm", "--port={port}", "--log-level=error", *timing, *flags))
 
 
 def fastapi(*, ttft_ms: float = 0.0, itl_ms: float = 0.0) -> Target:
@@ -75,7 +75,7 @@ def guidellm() -> Target:
 
 def has_fastapi() -> bool:
     """Whether reference (a) can run here."""
-    return all([find_spec(name) for name in ("fastapi", "uvicorn", "httptools", "uvloop")])
+    return all(find_spec(name) for name in ("fastapi", "uvicorn", "httptools", "uvloop"))
 
 
 def has_guidellm() -> bool:

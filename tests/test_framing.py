@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.http.framing import LAST_CHUNK, Date, chunked, status_line
+from mockllm.http.framing import LAST_CHUNK, Date, chunked, chunked_any, status_line
 
 
 def read_back(raw: bytes) -> tuple[h11.Response, list[bytes]]:
@@ -50,6 +50,7 @@ def test_every_event_is_one_chunk(events: list[bytes]) -> None:
     head = status_line(200) + b"transfer-encoding: chunked\r\n\r\n"
     _, chunks = read_back(head + chunked(events) + LAST_CHUNK)
     assert chunks == [event for event in events if event]
+    assert chunked_any(events) == chunked(events)
 
 
 @given(st.floats(0, 4e9), st.floats(0, 4e9))

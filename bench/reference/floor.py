@@ -52,9 +52,10 @@ class Canned:
             f'"total_tokens":{tokens + 10}}}}}'
         ).encode()
         self.head = self.piece = self.tail = b""
-        self.whole = (
-            b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n%b\r\n%b"
-            % (len(body), connection, body)
+        self.whole = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n%b\r\n%b" % (
+            len(body),
+            connection,
+            body,
         )
 
 

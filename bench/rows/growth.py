@@ -25,9 +25,7 @@ def tokens(settings: Settings) -> list[Row]:
     # What a request costs apart from its tokens is not a cost per token: of two lengths, the
     # difference tells what the tokens between them cost.
     totals = [figures[case.name].median * case.tokens for case in cases]
-    slopes = [
-        (totals[k + 1] - totals[k]) / (LENGTHS[k + 1] - LENGTHS[k]) for k in range(len(LENGTHS) - 1)
-    ]
+    slopes = [(totals[k + 1] - totals[k]) / (LENGTHS[k + 1] - LENGTHS[k]) for k in range(len(LENGTHS) - 1)]
     row = Row("CPU per token, replies of 10 to 10,000 tokens", f"flat within {FLAT - 1:.0%}", figures)
     row.errors = errors_of(samples)
     row.reached = max(slopes) <= FLAT * min(slopes)

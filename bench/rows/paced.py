@@ -97,7 +97,9 @@ def run(server: targets.Running, pace: Pace, settings: Settings) -> Run:
     return Run(report, cpu_s / tokens * 1e6, rate, cpu_s / took_s, foreign, grown / pace.streams, errors)
 
 
-def _runs(cases: Sequence[targets.Target], counts: Sequence[int], pace: Pace, settings: Settings) -> dict[str, list[Run]]:
+def _runs(
+    cases: Sequence[targets.Target], counts: Sequence[int], pace: Pace, settings: Settings
+) -> dict[str, list[Run]]:
     """Interleaved runs of several servers, each as often as its count says."""
     runs: dict[str, list[Run]] = {target.name: [] for target in cases}
     body = probe.chat_body(pace.tokens, stream=True)
@@ -133,7 +135,8 @@ def _row(work: str, goal: str, runs: dict[str, list[Run]]) -> Row:
     )
     early = sum([each.report.early for each in ours])
     share = max([each.core_share for each in ours])
-    row.notes.append(f"{early} of {sum([each.report.tokens for each in ours]):,} tokens early; server's core ≤ {share:.0%}")
+    tokens = sum([each.report.tokens for each in ours])
+    row.notes.append(f"{early} of {tokens:,} tokens early; the server used up to {share:.0%} of its core")
     foreign = max([each.foreign for each in ours])
     if foreign > 0.02:
         row.notes.append(f"others took up to {foreign:.0%} of the server's core")
@@ -161,7 +164,7 @@ def _light(pace: Pace, cases: Sequence[targets.Target], counts: Sequence[int], s
     row.reached = (
         row.figures["mockllm p50"].best <= 0.3
         and row.figures["mockllm p99"].best <= 2.0
-        and not any([each.report.early for each in ours])
+        and not any(each.report.early for each in ours)
         and max([each.rate for each in ours]) >= 0.995
     )
     return row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench import targets
+from bench import load, targets
 from bench.measure import Case, Figures, Row, Sample, Settings, compare, cpu_figures, errors_of
 
 TOKENS = 16
@@ -12,13 +12,13 @@ STREAM_TOKENS = 128
 def _row(
     work: str, samples: dict[str, list[Sample]], ours: str, reference: str, share: float, unit: str = "µs/request"
 ) -> Row:
-    """A row whose goal is a share of a reference's CPU time."""
+    """A row whose goal is a share of a reference's CPU time; without a share it has none."""
     figures = {ours: cpu_figures(samples, unit)[ours]}
     figures |= {name: runs for name, runs in cpu_figures(samples, unit).items() if "mockllm" not in name}
-    row = Row(work, f"≤ 1/{share:g} of fastapi", figures, errors=errors_of(samples))
+    row = Row(work, f"≤ 1/{share:g} of fastapi" if share else "", figures, errors=errors_of(samples))
     mine = figures[ours].median
     row.ratio = ", ".join([_against(name, runs, mine) for name, runs in figures.items() if name != ours])
-    if reference in figures:
+    if share and reference in figures:
         row.reached = mine * share <= figures[reference].median
     rate = sorted([sample.rate for sample in samples[ours]])[len(samples[ours]) // 2]
     row.notes.append(f"{rate:,.0f} {unit.partition('/')[2]}s a second on one core")
@@ -48,6 +48,7 @@ def whole(settings: Settings) -> list[Row]:
             Case("mockllm", ours, TOKENS),
             Case("mockllm own ids", ours, TOKENS, own_ids=True),
             Case("mockllm h11", h11, TOKENS),
+            Case("mockllm own prompts", ours, TOKENS, prompt=f"Say something about {load.MARK}."),
             *[Case(server.name, server, TOKENS) for server in references],
         ]
         samples = compare(cases, settings)
@@ -55,6 +56,7 @@ def whole(settings: Settings) -> list[Row]:
         _row("whole reply, 16 tokens, same head", samples, "mockllm", "fastapi", 8),
         _row("the same, own X-Request-Id each", samples, "mockllm own ids", "fastapi", 7),
         _row("the same through plain h11", samples, "mockllm h11", "fastapi", 2),
+        _row("the same, own prompt each: nothing known from before", samples, "mockllm own prompts", "fastapi", 0),
     ]
 
 

@@ -35,7 +35,7 @@ class Known:
         plan = context.plan
         if len(body) > MOST_BODY_BYTES or plan.completion_tokens > MOST_TOKENS:
             return
-        if any([segment.call is not None for choice in plan.choices for segment in choice.segments]):
+        if any(segment.call is not None for choice in plan.choices for segment in choice.segments):
             return  # a call has an id of its own each time
         if len(self._bodies) >= MOST_BODIES:
             self._bodies.clear()

@@ -70,16 +70,16 @@ def chunked(events: list[bytes]) -> bytes:
         if 0 < len(event) < _TABLE:
             return _FIRST[len(event)] + event + b"\r\n"
     sizes = list(map(len, events))
-    if sizes and 0 < min(sizes) and max(sizes) < _TABLE:
+    if sizes and min(sizes) > 0 and max(sizes) < _TABLE:
         parts = [b"\r\n"] * (2 * len(sizes) + 1)
         parts[0:-1:2] = map(_NEXT.__getitem__, sizes)
         parts[1::2] = events
         parts[0] = _FIRST[sizes[0]]
         return b"".join(parts)
-    return _chunked_any(events)
+    return chunked_any(events)
 
 
-def _chunked_any(events: list[bytes]) -> bytes:
+def chunked_any(events: list[bytes]) -> bytes:
     """The same for events of any size: the plain twin."""
     pieces: list[bytes] = []
     append = pieces.append

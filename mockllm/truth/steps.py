@@ -79,9 +79,7 @@ def measure(exchange: Exchange, tally: Tally) -> Steps:
         written_s = writes_s[0]
         late_s = written_s - first_planned_s
         tally.add_times(late_s, sent)
-        return Steps(
-            first_planned_s, written_s, first_planned_s, written_s, late_s, late_s, late_s, 0, [], sent - 1
-        )
+        return Steps(first_planned_s, written_s, first_planned_s, written_s, late_s, late_s, late_s, 0, [], sent - 1)
     last_planned_s = start_s + after_s[sent - 1]
     last_s = writes_s[-1]
     peer_delayed = 0
