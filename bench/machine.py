@@ -65,13 +65,16 @@ def busy_s(core: int) -> float:
 
 
 def on_core(core: int, *, first: bool = False) -> None:
-    """Keep this process and those that it starts on one core; with `first`, ahead of all others there, if it may."""
+    """Keep this process and those that it starts on one core, where root's go before other people's.
+
+    A real-time class, since a nice value counts within a session alone (sched(7), "autogroup").
+
+    Args:
+        first: Before the rest of the load as well.
+    """
     os.sched_setaffinity(0, {core})
     with suppress(OSError):  # not root
-        if first:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-        else:
-            os.setpriority(os.PRIO_PROCESS, 0, -10)
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2 if first else 1))
 
 
 @contextmanager

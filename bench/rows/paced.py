@@ -176,12 +176,12 @@ def hundred(settings: Settings) -> list[Row]:
     cases = [_floor(pace)]
     if targets.has_fastapi():
         cases.append(targets.fastapi(ttft_ms=pace.ttft_ms, itl_ms=pace.itl_ms))
-    return [_light(pace, cases, [2] * len(cases), settings)]
+    return [_light(pace, cases, [1] * len(cases), settings)]
 
 
 def five_hundred(settings: Settings) -> list[Row]:
     """500 paced streams."""
-    return [_light(Pace(500), [_floor(Pace(500))], [2], settings)]
+    return [_light(Pace(500), [_floor(Pace(500))], [1], settings)]
 
 
 def thousand(settings: Settings) -> list[Row]:
