@@ -34,8 +34,8 @@ from bench.wire import ReplyReader, WrongReplyError, post
 
 READ_BYTES = 1 << 16
 SO_TIMESTAMPNS = 35  # <asm-generic/socket.h>
-SPIN_S = 0.001
-"""epoll waits whole milliseconds: the last one before a send is spun away."""
+SPIN_S = 0.003
+"""epoll waits whole milliseconds, rounded up: the last ones before a send are spun away."""
 GAP_S = 0.1
 """Planned pause between a stream's end and the next request of the same schedule."""
 
