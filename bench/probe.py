@@ -186,6 +186,8 @@ class Probe:
 
     def run(self) -> Report:
         """Send, receive and judge."""
+        for stream in self._streams:  # before the first is due, so that no send waits for its connection
+            stream.sock = self._connect(stream)
         cpu_s, began_s = time.process_time(), time.perf_counter()
         while (now := time.perf_counter()) < self._stop_s and len(self._errors) < 20:
             next_s = self._send_due(now)
