@@ -20,7 +20,7 @@ from typing import Protocol
 BUDGET_S = 0.002
 """Longest run of one `run_due`; what is still due then waits for the next call."""
 
-SLOTS: tuple[tuple[float, float], ...] = ((6_000.0, 0.0), (16_000.0, 0.000_25), (30_000.0, 0.000_5))
+SLOTS: tuple[tuple[float, float], ...] = ((30_000.0, 0.0), (60_000.0, 0.000_5))
 """(deadlines per second up to which, slot width in s); beyond the last row `WIDEST_SLOT_S`."""
 WIDEST_SLOT_S = 0.001
 
