@@ -149,10 +149,12 @@ class App(BaseApp):
     ) -> Reply:
         """The reply under rate limits, which it tells; only POST requests are counted."""
 
+        account = limits.account(request.headers)
+
         def counted(request: Request, exchange: Exchange, rest: str) -> Reply:
-            limits.admit(request, exchange)
+            account.admit(exchange)
             reply = handler(request, exchange, rest)
-            limits.charge(request, exchange)
+            account.charge(exchange)
             return reply
 
         chosen = counted if request.method == "POST" else handler
@@ -162,7 +164,7 @@ class App(BaseApp):
             exchange.outcome = End.REFUSED
             reply = self._replies.error(exchange, error)
         if b"\r\nx-ratelimit-" not in reply.headers:  # a fault's own stand
-            reply.headers += limits.lines(request)
+            reply.headers += account.lines(request.arrival_s)
         return reply
 
     # ---- routes ------------------------------------------------------------------------------

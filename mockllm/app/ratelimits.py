@@ -13,7 +13,7 @@ from collections import OrderedDict, deque
 from collections.abc import Mapping
 
 from mockllm.errors import RequestError
-from mockllm.exchange import Exchange, Request
+from mockllm.exchange import Exchange
 from mockllm.faults import duration
 
 WINDOW_S = 60.0
@@ -69,82 +69,103 @@ class Window:
         return min(WINDOW_S, max(0.0, self._entries[-1][0] + WINDOW_S - now)) if self._entries else 0.0
 
 
-class RateLimits:
-    """Counts and refuses.
+class Account:
+    """The windows of one key.
 
     Args:
         rpm: Requests a minute, or None for no limit.
         tpm: Tokens a minute, or None.
     """
 
-    def __init__(self, rpm: int | None, tpm: int | None) -> None:
-        self._limits = [(name, limit) for name, limit in (("requests", rpm), ("tokens", tpm)) if limit is not None]
-        self._keys: OrderedDict[bytes, dict[str, Window]] = OrderedDict()
+    __slots__ = ("_requests", "_tokens")
 
-    def admit(self, request: Request, exchange: Exchange) -> None:
+    def __init__(self, rpm: int | None, tpm: int | None) -> None:
+        self._requests = None if rpm is None else Window(rpm)
+        self._tokens = None if tpm is None else Window(tpm)
+
+    def admit(self, exchange: Exchange) -> None:
         """Let a request in and count it.
 
         Raises:
             RequestError: 429, the requests of this minute are used up.
         """
-        window = self._windows(request.headers).get("requests")
-        if window is not None:
-            self._take(window, "requests", 1, request.arrival_s, exchange)
+        if self._requests is not None:
+            _take(self._requests, "requests", 1, exchange)
 
-    def charge(self, request: Request, exchange: Exchange) -> None:
+    def charge(self, exchange: Exchange) -> None:
         """Count the tokens of a request that is planned: its prompt and its limit, or its reply where it has none.
 
         Raises:
             RequestError: 429, the tokens of this minute do not suffice.
         """
-        window = self._windows(request.headers).get("tokens")
-        if window is None:
+        if self._tokens is None:
             return
         limit = exchange.limit_tokens
         answer = exchange.tokens if limit is None else limit * exchange.choices
         try:
-            self._take(window, "tokens", exchange.prompt_tokens + answer, request.arrival_s, exchange)
+            _take(self._tokens, "tokens", exchange.prompt_tokens + answer, exchange)
         except RequestError:
             exchange.tokens, exchange.finish_reason = 0, ""
             raise
 
-    def lines(self, request: Request) -> bytes:
+    def lines(self, now: float) -> bytes:
         """The head lines that tell the limits and what is left of them."""
-        now = request.arrival_s
-        text = ""
-        for name, window in self._windows(request.headers).items():
-            left = max(0, window.limit - window.used(now))
-            text += (
-                f"x-ratelimit-limit-{name}: {window.limit}\r\nx-ratelimit-remaining-{name}: {left}\r\n"
-                f"x-ratelimit-reset-{name}: {duration(window.reset_s(now))}\r\n"
-            )
-        return text.encode()
+        requests = b"" if self._requests is None else _lines(_REQUESTS, self._requests, now)
+        return requests if self._tokens is None else requests + _lines(_TOKENS, self._tokens, now)
 
-    def _windows(self, headers: Mapping[bytes, bytes]) -> dict[str, Window]:
-        """The windows of the key that a request came with; requests without one share theirs."""
+
+class RateLimits:
+    """The accounts of all keys.
+
+    Args:
+        rpm, tpm: See `Account`.
+    """
+
+    def __init__(self, rpm: int | None, tpm: int | None) -> None:
+        self._limits = rpm, tpm
+        self._accounts: OrderedDict[bytes, Account] = OrderedDict()
+
+    def account(self, headers: Mapping[bytes, bytes]) -> Account:
+        """The account of the key that a request came with; requests without one share theirs."""
         key = headers.get(b"authorization") or headers.get(b"x-api-key") or b""
-        windows = self._keys.get(key)
-        if windows is not None:
-            self._keys.move_to_end(key)
-            return windows
-        windows = self._keys[key] = {name: Window(limit) for name, limit in self._limits}
-        if len(self._keys) > KEYS_KEPT:
-            self._keys.popitem(last=False)
-        return windows
+        account = self._accounts.get(key)
+        if account is not None:
+            self._accounts.move_to_end(key)
+            return account
+        account = self._accounts[key] = Account(*self._limits)
+        if len(self._accounts) > KEYS_KEPT:
+            self._accounts.popitem(last=False)
+        return account
 
-    def _take(self, window: Window, name: str, amount: int, now: float, exchange: Exchange) -> None:
-        used = window.used(now)
-        if used + amount <= window.limit:
-            window.use(now, amount)
-            return
-        short = {"requests": "RPM", "tokens": "TPM"}[name]
-        figures = f"{name} per min ({short}): Limit {window.limit}, Used {used}, Requested {amount}."
-        model = f" for {exchange.model}" if exchange.model else ""
-        if amount > window.limit:
-            raise _refused(f"Request too large{model} on {figures} Shorten the input or the output.", name, {})
-        wait_s = window.wait_s(now, amount)
-        headers = {"retry-after": str(_ceil(wait_s)), "retry-after-ms": str(_ceil(wait_s * 1e3))}
-        raise _refused(f"Rate limit reached{model} on {figures} Please try again in {duration(wait_s)}.", name, headers)
+
+def _template(name: str) -> bytes:
+    return (
+        f"x-ratelimit-limit-{name}: %d\r\nx-ratelimit-remaining-{name}: %d\r\nx-ratelimit-reset-{name}: %b\r\n"
+    ).encode()
+
+
+_REQUESTS, _TOKENS = _template("requests"), _template("tokens")
+
+
+def _lines(template: bytes, window: Window, now: float) -> bytes:
+    left = window.limit - window.used(now)
+    return template % (window.limit, max(0, left), duration(window.reset_s(now)).encode())
+
+
+def _take(window: Window, name: str, amount: int, exchange: Exchange) -> None:
+    now = exchange.arrival_s
+    used = window.used(now)
+    if used + amount <= window.limit:
+        window.use(now, amount)
+        return
+    short = {"requests": "RPM", "tokens": "TPM"}[name]
+    figures = f"{name} per min ({short}): Limit {window.limit}, Used {used}, Requested {amount}."
+    model = f" for {exchange.model}" if exchange.model else ""
+    if amount > window.limit:
+        raise _refused(f"Request too large{model} on {figures} Shorten the input or the output.", name, {})
+    wait_s = window.wait_s(now, amount)
+    headers = {"retry-after": str(_ceil(wait_s)), "retry-after-ms": str(_ceil(wait_s * 1e3))}
+    raise _refused(f"Rate limit reached{model} on {figures} Please try again in {duration(wait_s)}.", name, headers)
 
 
 def _ceil(value: float) -> int:

@@ -15,9 +15,11 @@ def duration(seconds: float) -> str:
     ms = -int(-round(seconds * 1e3, 6) // 1)
     if ms < 1000:
         return f"{ms}ms" if ms else "0s"
-    minutes, ms = divmod(ms, 60_000)
-    text = f"{ms / 1000:.3f}".rstrip("0").rstrip(".") + "s"
-    if not minutes:
-        return text
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes}m{text}" if hours else f"{minutes}m{text}"
+    whole, ms = divmod(ms, 1000)
+    fraction = f".{ms:03}".rstrip("0") if ms else ""
+    if whole < 60:
+        return f"{whole}{fraction}s"
+    minutes, whole = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes}m{whole}{fraction}s"
+    return f"{minutes // 60}h{minutes % 60}m{whole}{fraction}s"
