@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mockllm.app.known import MOST_BODIES, MOST_BODY_BYTES, Known, Seen
+from mockllm.app.known import MOST_BODIES, MOST_BODY_BYTES, MOST_ONCE, Known, Seen
 from mockllm.config import Config
 from mockllm.dialects.dialect import Context
 from mockllm.generation.plan import Choice, GenerationRequest, Plan, Segment
@@ -83,13 +83,23 @@ def context(text: bytes = b"Hi", tokens: int = 1) -> Context:
 
 def test_what_is_kept_is_bounded() -> None:
     known = Known()
-    known.keep(b"x" * (MOST_BODY_BYTES + 1), context())
-    known.keep(b"long", context(tokens=100_000))
+    for _ in range(2):
+        known.keep(b"x" * (MOST_BODY_BYTES + 1), context())
+        known.keep(b"long", context(tokens=100_000))
     assert known.find(b"long") is known.find(b"x" * (MOST_BODY_BYTES + 1)) is None
     for number in range(MOST_BODIES + 1):
-        known.keep(b"%d" % number, context())
+        for _ in range(2):
+            known.keep(b"%d" % number, context())
     assert known.find(b"0") is None
     assert known.find(b"%d" % MOST_BODIES) is not None
+
+
+def test_a_body_that_comes_once_is_not_kept() -> None:
+    known = Known()
+    for number in range(3 * MOST_ONCE):
+        known.keep(b"%d" % number, context())
+        assert known.find(b"%d" % number) is None
+    assert len(known._once) <= MOST_ONCE
 
 
 def test_a_body_that_has_its_id_twice_or_no_time_is_made_anew() -> None:
