@@ -223,6 +223,7 @@ class Server(Scripting):
     def _observe(self, service: Service) -> None:
         truth = self._app.truth
         truth.open_connections = lambda: len(service.connections)
+        truth.slot_s = lambda: service.scheduler.slot_s
         truth.begin()
         truth.stall_meter.watch_collector()
         heartbeat = Heartbeat(lambda: truth.in_flight > 0, truth.each_second)

@@ -270,6 +270,7 @@ class VirtualServer(Scripting):
         )
         self._app.lifecycle.start(config.startup_delay_s)
         self._app.truth.open_connections = lambda: len(self._service.connections)
+        self._app.truth.slot_s = lambda: self._scheduler.slot_s
 
     # ---- clients -----------------------------------------------------------------------------
 

@@ -137,6 +137,20 @@ def test_the_summary_is_for_people() -> None:
     assert "verdict:  trustworthy" in text
 
 
+def test_the_grid_that_load_asked_for_is_told() -> None:
+    truth = make_truth()
+    widths = [0.0, 0.000_5, 0.0]
+    truth.slot_s = lambda: widths.pop(0)
+    for second in range(3):
+        truth.each_second(ARRIVAL_S + second)
+    assert truth.statistics().slot_s == 0.000_5
+    assert "grid of 0.5 ms" in describe(truth.statistics())
+    truth.reset()
+    assert truth.statistics().slot_s == 0.0
+    assert "grid" not in describe(truth.statistics())
+    assert truth.total().slot_s == 0.000_5
+
+
 def test_a_line_of_the_access_log() -> None:
     line = describe_exchange(stream(1, [(1.0, 1), (1.25, 2), (1.5, 3), (1.7501, 4)]))
     assert line == "POST /v1/chat/completions 200 4 tokens planned 1750.000 ms actual 1750.100 ms completed"

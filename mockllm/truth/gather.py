@@ -61,6 +61,7 @@ class Truth:
         waiting: Tells how many requests wait to be admitted.
         kv_cache_usage: Tells how full the cache model is, 0 … 1.
         open_connections: Tells how many connections are open.
+        slot_s: Tells the width of the scheduler's grid.
         sink: Gets the lines of each batch of records, where they go to a file.
         write_errors: Tells how many lines the file did not take.
         settle_s: So long after a request has ended, what is read here counts it.
@@ -106,6 +107,7 @@ class Truth:
         self.waiting: Callable[[], int] = lambda: 0
         self.kv_cache_usage: Callable[[], float] = lambda: 0.0
         self.open_connections: Callable[[], int] = lambda: 0
+        self.slot_s: Callable[[], float] = lambda: 0.0
         self.sink: Callable[[bytes], None] | None = None
         self.write_errors: Callable[[], int] = lambda: 0
 
@@ -213,6 +215,7 @@ class Truth:
     def each_second(self, now_s: float) -> None:
         """Judge the last second; a warning says when its lateness was over the budget."""
         self.fold()
+        self._sums.slot_s = max(self._sums.slot_s, self.slot_s())
         last = self._second.drain()
         self._sums.lateness.merge(last)
         self._take_stalls()
@@ -344,6 +347,7 @@ class Truth:
             stalls=sums.stalls,
             ledger=Kept(len(ledger), ledger.dropped, ledger.dropped_times),
             write_errors=self.write_errors(),
+            slot_s=sums.slot_s,
         )
 
 

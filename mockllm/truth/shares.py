@@ -64,6 +64,7 @@ class Part(Struct, gc=False):
     lateness: PackedLateness
     stalls: Stalls
     stimulus: Any  # as the meter packs it
+    slot_s: float
 
     def add_to(self, sums: Sums) -> None:
         """Count it into `sums`."""
@@ -73,6 +74,7 @@ class Part(Struct, gc=False):
         one.chunks, one.bytes = self.chunks, self.bytes
         one.lateness = LatenessHistogram.unpack(self.lateness)
         one.stalls = self.stalls
+        one.slot_s = self.slot_s
         sums.merge(one)
 
 
@@ -89,6 +91,7 @@ def pack(sums: Sums, since_s: float, until_s: float, stimulus: StimulusMeter | N
         sums.lateness.pack(),
         sums.stalls,
         None if stimulus is None else stimulus.pack(),
+        sums.slot_s,
     )
 
 
@@ -302,6 +305,7 @@ class SharedTruth(Truth):
             stalls=sums.stalls,
             ledger=self._kept([share.kept for share in shares]),
             write_errors=sum([share.write_errors for share in shares]),
+            slot_s=sums.slot_s,
         )
 
     def _kept(self, kept: Iterable[Kept]) -> Kept:

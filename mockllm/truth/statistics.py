@@ -38,6 +38,7 @@ class Statistics(Struct, frozen=True, gc=False):
         stalls: What held the event loop.
         ledger: What is kept.
         write_errors: Lines that could not be written to the ledger's file.
+        slot_s: The widest grid that deadlines were rounded up to under load, in seconds; 0 for none.
     """
 
     since_s: float
@@ -58,6 +59,7 @@ class Statistics(Struct, frozen=True, gc=False):
     stalls: Stalls
     ledger: Kept
     write_errors: int = 0
+    slot_s: float = 0.0
 
 
 class Pulse(Struct, frozen=True, gc=False):
@@ -74,7 +76,7 @@ class Pulse(Struct, frozen=True, gc=False):
 class Sums:
     """What is counted over an interval, to be merged into the one before."""
 
-    __slots__ = ("bytes", "chunks", "lateness", "prompt_tokens", "requests", "stalls", "tokens")
+    __slots__ = ("bytes", "chunks", "lateness", "prompt_tokens", "requests", "slot_s", "stalls", "tokens")
 
     def __init__(self) -> None:
         self.requests: RequestCounts = {}
@@ -84,6 +86,7 @@ class Sums:
         self.bytes = 0
         self.lateness = LatenessHistogram()
         self.stalls = Stalls()
+        self.slot_s = 0.0
 
     def merge(self, other: Sums) -> None:
         """Add another interval's."""
@@ -95,6 +98,7 @@ class Sums:
         self.bytes += other.bytes
         self.lateness.merge(other.lateness)
         self.stalls = merge_stalls(self.stalls, other.stalls)
+        self.slot_s = max(self.slot_s, other.slot_s)
 
     def by(self, part: int) -> dict[str, int]:
         """Requests by one part of their key: 0 the endpoint, 1 the outcome, 2 the status."""
@@ -134,6 +138,8 @@ def describe(statistics: Statistics) -> str:
             f"p99.9 {late.p999_s * 1e3:.3f}, max {late.max_s * 1e3:.3f}, of {late.count:,} chunks"
             + (f"; {late.peer_delayed:,} more waited for the client" if late.peer_delayed else "")
         )
+    if s.slot_s:
+        lines.append(f"deadlines were rounded up to a grid of {s.slot_s * 1e3:g} ms, as the load asked for")
     held = [
         f"{name} {holds.count:,} times, {holds.longest_s * 1e3:.0f} ms at most"
         for name, holds in (
