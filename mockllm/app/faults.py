@@ -132,9 +132,7 @@ class Faults:
         text = request.headers.get(FAULT_HEADER)
         if text is None:
             return None
-        return self._remembered(text) or self._remember(
-            text, parse_faults(text.decode("latin-1"), FAULT_HEADER.decode())
-        )
+        return self._remembered(text) or self._remember(text, parse_faults(_text(text), FAULT_HEADER.decode()))
 
     def _chooser(self, plain: Any) -> Chooser | None:
         """The same of what a body or a script asks for."""
@@ -160,6 +158,13 @@ class Faults:
         if len(self._asked) > ASKED_KEPT:
             self._asked.popitem(last=False)
         return chooser
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:  # nothing says that a header is UTF-8 (RFC 9110 §5.5)
+        return value.decode("latin-1")
 
 
 def parse_faults(text: str, name: str) -> tuple[AnyFault, ...]:

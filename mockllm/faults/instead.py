@@ -77,6 +77,7 @@ class Status(Fault, frozen=True, kw_only=True, omit_defaults=True, tag="status")
         if self.content_type is not None:
             struck.headers = with_content_type(struck.headers, self.content_type)
         struck.timeline.offset_s = self.delay_s
+        struck.wire = reply.wire  # what a fault before this one does on the wire stays
         what = f"{self.status}" if self.body == "json" else f"{self.status} with {_BODIES[self.body]}"
         words = f"answered {what}" + (f" after {self.delay_s:g} s" if self.delay_s else "")
         return Struck(struck, words, 0, replaced=True)

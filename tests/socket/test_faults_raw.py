@@ -440,6 +440,8 @@ def test_faults_add_up_where_they_are_told_to(server: ServerThread) -> None:
     assert got.record.fault == "ended lines with CR LF; sent comments; closed after 2 tokens"
     assert got.chunks[0] == b": keep-alive\n\n"
     assert got.end == "closed"
+    got = ask(server, "kind=slow-head,seconds=0.1,also=true; kind=status,status=500,message=Größer", stream=False)
+    assert (json.loads(got.body)["error"]["message"], got.seconds >= 0.1) == ("Größer", True)
 
 
 @pytest.mark.parametrize(
