@@ -310,11 +310,17 @@ class ServerThread(Scripting):
 
     Args:
         config: The settings; the defaults where omitted.
-        sockets: As in `Server`.
+        sockets, hub_cache: As in `Server`.
     """
 
-    def __init__(self, config: Config | None = None, *, sockets: Sequence[socket.socket] = ()) -> None:
-        self.server = Server(config, sockets=sockets)
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        sockets: Sequence[socket.socket] = (),
+        hub_cache: Path | None = None,
+    ) -> None:
+        self.server = Server(config, sockets=sockets, hub_cache=hub_cache)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 

@@ -29,6 +29,7 @@ from tests.parameter_rows import (
     is_json,
     limited,
     names_by_id,
+    names_reply,
     one_call,
     predicts,
     reasons,
@@ -450,6 +451,7 @@ ROWS = [
         truncates,
     ),
     Row("return_token_ids", HONOURED, "true or false (vLLM)", [True, False, None], NO_FLAG, shows_ids),
+    Row("request_id", HONOURED, "text; ends the reply's id (vLLM)", ["a", "", None], NO_TEXT, names_reply),
     Row(
         "return_tokens_as_token_ids",
         HONOURED,

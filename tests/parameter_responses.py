@@ -72,13 +72,13 @@ def _drops_turns(mock: Mock, path: str) -> bool:
 
 
 def _reasons(mock: Mock, path: str) -> bool:
-    thinks = Mock(reasoning_tokens="high=5")
+    thinks = Mock(reasoning_tokens={"high": 5})
     item = thinks.whole(path, reasoning={"effort": "high", "summary": "auto"})["output"][0]
     return bool(item["type"] == "reasoning" and item["summary"])
 
 
 def _sealed(mock: Mock, path: str) -> bool:
-    thinks = Mock(reasoning_tokens="high=5")
+    thinks = Mock(reasoning_tokens={"high": 5})
     asked: Json = {"reasoning": {"effort": "high"}}
     return "encrypted_content" in str(thinks.whole(path, include=["reasoning.encrypted_content"], **asked)["output"])
 

@@ -62,7 +62,7 @@ SHELL = {"type": "custom", "custom": {"name": "shell"}}
 NAMED = {"type": "function", "function": {"name": "now"}}
 FORMAT = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}}
 PNG = "data:image/png;base64,AAAA"
-REASONING: Json = {"reasoning_tokens": "high=5,low=1"}
+REASONING: Json = {"reasoning_tokens": {"high": 5, "low": 1}}
 
 
 def user(*parts: Any) -> list[Json]:
@@ -144,6 +144,13 @@ def hides_reasoning(mock: Mock, path: str) -> bool:
 def budgets_reasoning(mock: Mock, path: str) -> bool:
     usage = Mock(**REASONING).whole(path, reasoning_effort="high", thinking_token_budget=2)["usage"]
     return bool(usage["completion_tokens_details"]["reasoning_tokens"] == 2)
+
+
+def names_reply(mock: Mock, path: str) -> bool:
+    given = 'a "b" 100% \n\u00e9'
+    prefix = "cmpl-" if path == COMPLETIONS else "chatcmpl-"
+    ids = {mock.whole(path, request_id=given)["id"], *[chunk["id"] for chunk in mock.chunks(path, request_id=given)]}
+    return ids == {prefix + given}
 
 
 def truncates(mock: Mock, path: str) -> bool:

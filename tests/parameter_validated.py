@@ -142,7 +142,6 @@ ROWS = [
     ),
     Row("stream_interval", VALIDATED, "1 or more (vLLM)", [1, 5, None], [0, *NO_COUNT]),
     Row("priority", VALIDATED, "64-bit whole number (vLLM)", [-5, 5, None], [2**63, 1.5, "1"]),
-    Row("request_id", VALIDATED, "text (vLLM)", ["a", None], NO_TEXT),
     Row("session_id", VALIDATED, "text (vLLM)", ["a", None], NO_TEXT),
     Row(
         "cache_salt",

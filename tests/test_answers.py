@@ -13,7 +13,7 @@ from tests.answers import CHAT, COMPLETIONS, Json, Mock, assemble, generated
 
 MOCKS = [
     Mock(),
-    Mock(output_tokens=30, output_tokens_std=20, reasoning_tokens="default=7", seed=5),
+    Mock(output_tokens=30, output_tokens_std=20, reasoning_tokens={"default": 7}, seed=5),
     Mock(tool_call_probability=0.5, tool_calls="1-3", refusal_probability=0.3, content_filter_probability=0.2),
 ]
 SCHEMA = {

@@ -193,7 +193,9 @@ CONVERSATIONS = [
         [
             {"role": "system", "content": "Be brief."},
             *HI,
-            {"role": "assistant", "content": "Let me see."},
+            {"role": "assistant", "content": "Let me see.", "tool_calls": [
+                {"id": "1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Paris"}'}},
+            ]},
             {"role": "tool", "tool_call_id": "1", "content": "sunny"},
             {"role": "tool", "tool_call_id": "2", "content": "cold"},
             {"role": "tool", "tool_call_id": "3", "content": ""},

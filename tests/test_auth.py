@@ -163,6 +163,20 @@ class TestModels:
         assert (reply.status, error["param"], error["code"]) == (404, "model", "model_not_found")
         assert "nobody-has-this" in error["message"]
 
+    @pytest.mark.parametrize(
+        ("path", "body"),
+        [
+            ("/tokenize", {"prompt": "Hi"}),
+            ("/detokenize", {"tokens": [1]}),
+            ("/v1/responses/input_tokens", {"input": "Hi"}),
+            ("/v1/messages/count_tokens", {"messages": [{"role": "user", "content": "Hi"}]}),
+        ],
+    )
+    def test_what_only_counts_asks_for_a_model_too(self, path: str, body: dict[str, object]) -> None:
+        served = app(strict_model=True, model="one")
+        for model, status in (("other", 404), ("one", 200)):
+            assert ask(served, "POST", path, json.dumps({"model": model} | body).encode()).status == status
+
     @pytest.mark.parametrize("name", ["one", "org/two"])
     def test_several_names_are_served_alike(self, name: str) -> None:
         served = app(strict_model=True, served_model_name=("one", "org/two"), model="weights")

@@ -38,7 +38,7 @@ def read_config(
     return load(Config, flags=flags, environ=environ or {}, read_file=files(**{"mock.toml": toml or ""}))
 
 
-_OTHER_TEXTS = {"uds_mode": "0640", "tool_calls": "2-3", "reasoning_tokens": "low=5,default=7"}
+_OTHER_TEXTS = {"uds_mode": "0640", "tool_calls": "2-3"}
 
 
 def other_value(option: Option) -> Any:
@@ -49,6 +49,8 @@ def other_value(option: Option) -> Any:
         return (Reset(at="after-head", nth=2), Comments())
     if option.kind == "list":
         return ("Other-Text", "second")
+    if option.kind == "table":
+        return {"low": 5, "default": 7}
     value_type = get_args(option.value_type)[0]
     if value_type is int:
         return (option.default or 0) + 1
@@ -63,6 +65,8 @@ def toml(value: Any) -> str:
     if isinstance(value, tuple) and isinstance(value[0], Struct):
         tables = [", ".join([f"{key} = {toml(part)}" for key, part in to_builtins(each).items()]) for each in value]
         return f"[{', '.join([f'{{{table}}}' for table in tables])}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join([f'{key} = {toml(part)}' for key, part in value.items()])}}}"
     return msgspec.json.encode(value).decode()  # JSON's scalars are TOML's
 
 
@@ -98,7 +102,11 @@ class TestEveryOption:
         wrong: Any = {"a": 1}
         with pytest.raises(ConfigError) as caught:
             Config(**{option.field: wrong})
-        assert str(caught.value) == f"{option.field}: {wrong!r} is not valid; allowed: {option.allowed}"
+        message = f"{option.field}: {wrong!r} is not valid; allowed: {option.allowed}"
+        if option.kind == "table":
+            assert str(caught.value).startswith(f"{message} (")  # and the place in it
+        else:
+            assert str(caught.value) == message
 
     def test_an_empty_variable_is_not_set(self, option: Option) -> None:
         assert read_config(environ={option.env: ""}) == Config()
@@ -277,6 +285,32 @@ def test_the_struct_is_frozen_and_checked_when_changed() -> None:
         msgspec.structs.replace(config, port=-1)
     assert isinstance(config.ttft_ms, float)
     assert hash(config) == hash(Config(ttft_ms=50.0))
+
+
+def test_tokens_of_reasoning_are_pairs_as_text_and_a_table_elsewhere() -> None:
+    table = {"low": 5, "default": 7}
+    assert read_config(flags={"reasoning_tokens": ["low=5,default=7"]}).reasoning_tokens == table
+    assert read_config(environ={"MOCKLLM_REASONING_TOKENS": "low=5,default=7"}).reasoning_tokens == table
+    assert read_config(toml="[reasoning_tokens]\nlow = 5\ndefault = 7").reasoning_tokens == table
+    option = next(option for option in OPTIONS if option.name == "reasoning_tokens")
+    assert read_config(flags={"reasoning_tokens": [option.default_text]}) == Config()
+
+
+@pytest.mark.parametrize("text", ["low", "low=x", "low=-1", "low=1000000", "lots=1", "low=1,,high"])
+def test_what_is_no_table_of_reasoning(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"^--reasoning-tokens: .* each EFFORT one of none, minimal, low"):
+        read_config(flags={"reasoning_tokens": [text]})
+
+
+def test_one_config_is_not_changed_by_what_is_done_to_anothers_table() -> None:
+    Config().reasoning_tokens["high"] = 1
+    assert Config().reasoning_tokens["high"] == 512
+
+
+def test_its_text_is_short_and_keeps_secrets() -> None:
+    config = Config(ttft_ms=50, api_key=("sk-secret",))
+    assert repr(config) == f"Config(api_key=***, ttft_ms={50.0})"
+    assert repr(Config()) == "Config()"
 
 
 @given(st.floats())

@@ -8,7 +8,7 @@ import pytest
 
 from tests.answers import CHAT, COMPLETIONS, TOKENIZER, Mock, assemble
 
-MOCK = Mock(reasoning_tokens="low=5,high=9")
+MOCK = Mock(reasoning_tokens={"low": 5, "high": 9})
 
 
 class TestReasoning:
@@ -21,7 +21,7 @@ class TestReasoning:
         assert reply["usage"]["completion_tokens_details"]["reasoning_tokens"] == tokens
 
     def test_a_model_that_always_reasons(self) -> None:
-        mock = Mock(reasoning_tokens="default=4")
+        mock = Mock(reasoning_tokens={"default": 4})
         assert TOKENIZER.count(mock.message()["reasoning_content"]) == 4
         assert "reasoning_content" not in mock.message(reasoning_effort="none")
         assert mock.whole(COMPLETIONS)["usage"]["completion_tokens_details"]["reasoning_tokens"] == 0

@@ -44,6 +44,29 @@ def test_what_is_no_content(content: object) -> None:
         text_of(content)
 
 
+CALLS = [
+    {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}},
+    {"id": "call_2", "type": "custom", "custom": {"name": "sh", "input": "ls"}},
+]
+
+
+@pytest.mark.parametrize(
+    ("turn", "calls"),
+    [
+        ({"tool_calls": CALLS}, ('add({"a":1})', "sh(ls)")),
+        ({"function_call": {"name": "now", "arguments": "{}"}}, ("now({})",)),
+        ({"content": "x"}, ()),
+    ],
+)
+def test_calls_are_part_of_what_is_said(turn: dict[str, object], calls: tuple[str, ...]) -> None:
+    (message,) = prompt_of([msgspec.convert({"role": "assistant"} | turn, ChatMessage)]).messages
+    assert (message.calls, message.texts) == (calls, (message.text, *calls))
+
+
+def test_a_refusal_is_text() -> None:
+    assert prompt_of([ChatMessage("assistant", None, refusal="I can't.")]).messages[0].text == "I can't."
+
+
 @pytest.mark.parametrize("role", ["system", "developer", "user", "assistant", "tool", "function", "ipython"])
 def test_every_role_is_known_and_content_may_be_left_out(role: str) -> None:
     assert prompt_of([ChatMessage(role)]).messages == (Message(role, ""),)

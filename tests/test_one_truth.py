@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 from mockllm import Config, VirtualServer
 from mockllm.dialects.convert import ChatToResponses
+from tests.answers import CHAT as CHAT_PATH
+from tests.answers import RESPONSES as RESPONSES_PATH
+from tests.answers import Mock
 from tests.invariants import violations
 
 PARAMETERS = {
@@ -115,7 +118,7 @@ def test_a_limit(limit: int) -> None:
 
 
 def test_reasoning_then_text() -> None:
-    config = Config(output_tokens=20, reasoning_tokens="high=9")
+    config = Config(output_tokens=20, reasoning_tokens={"high": 9})
     seen = assert_one_truth(config, CHAT | {"reasoning_effort": "high"}, RESPONSES | {"reasoning": {"effort": "high"}})
     assert [item["type"] for item in seen["items"]] == ["reasoning", "message"]
     assert seen["usage"] == {
@@ -128,7 +131,7 @@ def test_reasoning_then_text() -> None:
 
 @pytest.mark.parametrize("limit", [3, 9, 12])
 def test_reasoning_cut_by_the_limit(limit: int) -> None:
-    config = Config(output_tokens=20, reasoning_tokens="high=9")
+    config = Config(output_tokens=20, reasoning_tokens={"high": 9})
     seen = assert_one_truth(
         config,
         CHAT | {"reasoning_effort": "high", "max_completion_tokens": limit},
@@ -181,7 +184,7 @@ def test_a_named_call_cut_by_the_limit() -> None:
     refuse=st.booleans(),
 )
 def test_any_mixture(text: str, limit: int | None, effort: str | None, calls: bool, refuse: bool) -> None:
-    config = Config(output_tokens=20, reasoning_tokens="low=2,high=9", refusal_probability=float(refuse))
+    config = Config(output_tokens=20, reasoning_tokens={"low": 2, "high": 9}, refusal_probability=float(refuse))
     chat: dict[str, Any] = {"messages": [{"role": "user", "content": text}]}
     responses: dict[str, Any] = {"input": text}
     if limit is not None:
@@ -193,3 +196,74 @@ def test_any_mixture(text: str, limit: int | None, effort: str | None, calls: bo
         chat |= {"tools": CHAT_TOOLS, "tool_choice": "required"}
         responses |= {"tools": RESPONSES_TOOLS, "tool_choice": "required"}
     assert_one_truth(config, chat, responses)
+
+
+def conversations(name: str = "add", arguments: str = '{"a":1}', refusal: str = "No.") -> dict[str, dict[str, Any]]:
+    """One conversation with calls, results and a refusal, as each API has it."""
+    call = {"name": name, "arguments": arguments}
+    return {
+        CHAT_PATH: {
+            "messages": [
+                {"role": "user", "content": "What is it?"},
+                {"role": "assistant", "content": "Wait.", "tool_calls": [{"id": "c1", "function": call}]},
+                {"role": "tool", "tool_call_id": "c1", "content": "4"},
+                {"role": "assistant", "content": None, "tool_calls": [{"id": "c2", "function": call}] * 2},
+                {"role": "tool", "tool_call_id": "c2", "content": "5"},
+                {"role": "assistant", "content": None, "refusal": refusal},
+                {"role": "user", "content": "Why?"},
+            ]
+        },
+        RESPONSES_PATH: {
+            "input": [
+                {"role": "user", "content": "What is it?"},
+                {"role": "assistant", "content": "Wait."},
+                {"type": "function_call", "call_id": "other", **call},
+                {"type": "function_call_output", "call_id": "other", "output": "4"},
+                {"type": "function_call", "call_id": "1", **call},
+                {"type": "function_call", "call_id": "2", **call},
+                {"type": "function_call_output", "call_id": "1", "output": "5"},
+                {"role": "assistant", "content": [{"type": "refusal", "refusal": refusal}]},
+                {"role": "user", "content": "Why?"},
+            ]
+        },
+    }
+
+
+def answers(**said: str) -> list[tuple[str, int]]:
+    """Text and prompt tokens of the answer to the conversation, in each API."""
+    mock, asked = Mock(), conversations(**said)
+    chat = mock.whole(CHAT_PATH, **asked[CHAT_PATH])
+    native = mock.whole(RESPONSES_PATH, **asked[RESPONSES_PATH])
+    return [
+        (chat["choices"][0]["message"]["content"], chat["usage"]["prompt_tokens"]),
+        (native["output"][0]["content"][0]["text"], native["usage"]["input_tokens"]),
+    ]
+
+
+def test_calls_and_refusals_in_the_prompt_are_counted_and_change_the_answer() -> None:
+    usual = answers()
+    assert usual[0] == usual[1]
+    for said in ({"name": "sub"}, {"arguments": '{"a":2}'}, {"refusal": "Never."}):
+        changed = answers(**said)
+        assert changed[0] == changed[1]
+        assert changed[0][0] != usual[0][0], said
+    longer = answers(arguments='{"a":1,"b":2}')
+    assert longer[0] == longer[1]
+    assert longer[0][1] > usual[0][1]
+
+
+def test_a_call_that_the_server_made_counts_alike_when_it_comes_back_or_is_remembered() -> None:
+    mock = Mock()
+    asked = {"input": ASK, "tools": RESPONSES_TOOLS, "tool_choice": "required"}
+    made = mock.whole(RESPONSES_PATH, **asked)
+    (call,) = made["output"]
+    result = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}
+    given = [{"role": "user", "content": ASK}, call, result]
+    remembered = mock.whole(RESPONSES_PATH, input=[result], previous_response_id=made["id"])
+    referred = mock.whole(
+        RESPONSES_PATH, input=[{"role": "user", "content": ASK}, {"type": "item_reference", "id": call["id"]}, result]
+    )
+    sent = mock.whole(RESPONSES_PATH, input=given)
+    for reply in (remembered, referred):
+        assert reply["usage"] == sent["usage"]
+        assert reply["output"][0]["content"] == sent["output"][0]["content"]

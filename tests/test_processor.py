@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mockllm import Config, Server, ServerThread
 from mockllm.errors import ConfigError
 from tests.answers import CHAT, COMPLETIONS, Json, Mock, assemble
 
@@ -92,5 +93,7 @@ def test_a_name_is_looked_up_in_the_cache(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     saved("byte-level", folder)
     assert Mock(processor="some/model", hub_cache=tmp_path).text()
+    config = Config(processor="some/model")
+    assert Server(config, hub_cache=tmp_path).config == ServerThread(config, hub_cache=tmp_path).server.config == config
     with pytest.raises(ConfigError, match="--processor: 'other/model' is not valid"):
         Mock(processor="other/model", hub_cache=tmp_path)

@@ -137,7 +137,7 @@ def test_the_same_conversation_is_the_same_prompt_as_in_chat(turns: list[Message
     assert decode(input=items, instructions=instructions).prompts == chat.prompts
 
 
-TOOL_CALL = {"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+TOOL_CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 
 def test_parts_and_calls_are_the_same_prompt_as_in_chat() -> None:

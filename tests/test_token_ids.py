@@ -8,7 +8,7 @@ import pytest
 
 from tests.answers import CHAT, COMPLETIONS, TOKENIZER, Json, Mock, assemble
 
-MOCK = Mock(output_tokens=10, reasoning_tokens="low=5,high=50")
+MOCK = Mock(output_tokens=10, reasoning_tokens={"low": 5, "high": 50})
 SHOWN: Json = {"return_token_ids": True}
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.dialects.tokenizer import detokenize, tokenize
+from mockllm.dialects.tokenizer import detokenize, read_detokenize, read_tokenize, tokenize
 from mockllm.errors import RequestError
 from mockllm.generation.token_ids import VOCAB_SIZE
 from mockllm.generation.tokens import BuiltinTokenizer
@@ -18,13 +18,13 @@ TOKENIZER = BuiltinTokenizer()
 
 
 def ask_tokenize(**body: Any) -> dict[str, Any]:
-    reply = json.loads(tokenize(json.dumps(body).encode(), TOKENIZER, 4096))
+    reply = json.loads(tokenize(read_tokenize(json.dumps(body).encode()), TOKENIZER, 4096))
     assert isinstance(reply, dict)
     return reply
 
 
 def ask_detokenize(**body: Any) -> dict[str, Any]:
-    reply = json.loads(detokenize(json.dumps(body).encode(), TOKENIZER))
+    reply = json.loads(detokenize(read_detokenize(json.dumps(body).encode()), TOKENIZER))
     assert isinstance(reply, dict)
     return reply
 
@@ -47,20 +47,26 @@ def test_text_comes_back_under_both_names(key: str, text: str) -> None:
     assert ask_detokenize(tokens=reply["tokens"]) == {"prompt": text, "text": text}
 
 
+CALLED = {"name": "add", "arguments": '{"a":1}'}
+
+
 def test_messages_count_as_the_sum_of_their_texts() -> None:
     """Words that would be one token if the texts were joined stay apart."""
     reply = ask_tokenize(
         messages=[
             {"role": "system", "content": "be"},
             {"role": "user", "content": [{"type": "text", "text": "gin"}, {"type": "image_url", "image_url": "x"}]},
-            {"role": "assistant", "content": None, "tool_calls": [{"id": "x"}]},
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "x", "function": CALLED}]},
+            {"role": "assistant", "content": "so", "function_call": CALLED},
         ],
         add_generation_prompt=True,
         return_token_strs=True,
         chat_template_kwargs={"enable_thinking": False},
         tools=[],
     )
-    assert (reply["count"], reply["token_strs"]) == (2, ["be", "gin"])
+    call = TOKENIZER.pieces('add({"a":1})')
+    assert reply["token_strs"] == ["be", "gin", *call, "so", *call]
+    assert reply["count"] == len(reply["token_strs"])
     assert ask_tokenize(prompt="begin")["count"] == 1
 
 
@@ -76,7 +82,8 @@ def test_nothing_has_no_tokens() -> None:
 
 
 def test_ids_that_spell_half_a_surrogate_pair_are_answered_escaped() -> None:
-    assert detokenize(b'{"tokens":[97,55357]}', TOKENIZER) == b'{"prompt":"a\\ud83d","text":"a\\ud83d"}'
+    asked = read_detokenize(b'{"tokens":[97,55357]}')
+    assert detokenize(asked, TOKENIZER) == b'{"prompt":"a\\ud83d","text":"a\\ud83d"}'
 
 
 @given(st.lists(st.integers(0, VOCAB_SIZE - 1)))

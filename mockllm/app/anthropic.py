@@ -22,7 +22,8 @@ def anthropic_routes(generator: Generator, replies: Replies, opening_events: str
     messages = Messages(opening_events)
 
     def count(request: Request, exchange: Exchange, _rest: str) -> Reply:
-        exchange.model, prompt = messages.counted(request.body)
+        model, prompt = messages.counted(request.body)
+        generator.served(model, exchange)
         return replies.whole(exchange, msgspec.json.encode({"input_tokens": generator.prompt_tokens(prompt)}))
 
     return [

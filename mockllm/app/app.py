@@ -31,7 +31,7 @@ from mockllm.dialects.chat import REASONING_FIELDS, Chat
 from mockllm.dialects.completions import Completions
 from mockllm.dialects.models import Models
 from mockllm.dialects.overrides import OverrideReader
-from mockllm.dialects.tokenizer import detokenize, tokenize
+from mockllm.dialects.tokenizer import detokenize, read_detokenize, read_tokenize, tokenize
 from mockllm.errors import RequestError
 from mockllm.exchange import End, Exchange, Reply, Request
 from mockllm.generation.ids import Ids
@@ -216,7 +216,11 @@ class App(BaseApp):
         return self._replies.whole(exchange, self._models.one(rest))
 
     def _tokenize(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
-        return self._replies.whole(exchange, tokenize(request.body, self.tokenizer, self._max_model_len))
+        asked = read_tokenize(request.body)
+        self._generator.served(asked.model or "", exchange)
+        return self._replies.whole(exchange, tokenize(asked, self.tokenizer, self._max_model_len))
 
     def _detokenize(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
-        return self._replies.whole(exchange, detokenize(request.body, self.tokenizer))
+        asked = read_detokenize(request.body)
+        self._generator.served(asked.model or "", exchange)
+        return self._replies.whole(exchange, detokenize(asked, self.tokenizer))

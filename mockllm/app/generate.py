@@ -106,7 +106,7 @@ class Generator:
         first = seen.context
         asked, plan = first.request, first.plan
         self._record(exchange, asked, plan)
-        context = Context(self._ids(dialect.id_prefix), int(self._wall()), first.body, asked, plan)
+        context = self._made(dialect.id_prefix, first.body, asked, plan)
         if asked.stream:
             return self.stream(exchange, plan, dialect.stream(context))
         body = seen.whole(context.id, context.created)
@@ -129,6 +129,15 @@ class Generator:
 
         return self.leniently(request.body, read)
 
+    def served(self, name: str, exchange: Exchange) -> str:
+        """The model that answers a request for `name`; the exchange gets it.
+
+        Raises:
+            RequestError: 404, where only some models are served.
+        """
+        exchange.model = self._models.resolve(name)
+        return exchange.model
+
     def leniently(self, body: bytes, read: Callable[[bytes], T]) -> T:
         """What `read` makes of a body; where the server is lenient, of as much as can be read."""
         attempts = LENIENT_ATTEMPTS if self._lenient else 0
@@ -146,14 +155,18 @@ class Generator:
         self, id_prefix: str, body: Any, asked: GenerationRequest, request: Request, exchange: Exchange
     ) -> Context:
         """Plan the answer to a decoded body; the exchange gets the facts of both."""
-        asked.model = self._models.resolve(asked.model)
+        asked.model = self.served(asked.model, exchange)
         scripted = self._overridden(asked, request, exchange)
         key = request.headers.get(self._key_header) if self._key_header is not None else None
         plan = self._planner.plan(asked, key)
         if self._script.given:
             self._script.taken(scripted, asked, exchange)
         self._record(exchange, asked, plan)
-        return Context(self._ids(id_prefix), int(self._wall()), body, asked, plan)
+        return self._made(id_prefix, body, asked, plan)
+
+    def _made(self, id_prefix: str, body: Any, asked: GenerationRequest, plan: Plan) -> Context:
+        identity = self._ids(id_prefix) if asked.reply_id is None else id_prefix + asked.reply_id
+        return Context(identity, int(self._wall()), body, asked, plan)
 
     @staticmethod
     def _record(exchange: Exchange, asked: GenerationRequest, plan: Plan) -> None:
@@ -189,7 +202,7 @@ class Generator:
         self, id_prefix: str, body: Any, reading: Reading, request: Request, exchange: Exchange
     ) -> tuple[ReadContext, Plan]:
         """Plan the answer to a request that generates nothing; the exchange gets the facts of both."""
-        model = exchange.model = self._models.resolve(reading.model)
+        model = self.served(reading.model, exchange)
         key = request.headers.get(self._key_header) if self._key_header is not None else None
         own = self._overrides.read(reading.overrides, request.headers) if self._overrides is not None else None
         plan = self._planner.reading(reading.prompts, reading.prompt_param, key, own)

@@ -91,7 +91,7 @@ class ResponsesRoutes:
     def _act(self, request: Request, exchange: Exchange, rest: str) -> Reply:
         if rest == "input_tokens":
             _body, asked = self._dialect.decode(request.body)
-            exchange.model = asked.model
+            self._generator.served(asked.model, exchange)
             count = sum([self._generator.prompt_tokens(prompt) for prompt in asked.prompts])
             return self._replies.whole(exchange, _encode({"object": "response.input_tokens", "input_tokens": count}))
         identity, _, tail = rest.partition("/")

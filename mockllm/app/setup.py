@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mockllm.config import Config
+from mockllm.config.settings import REASONING_TOKENS
 from mockllm.generation import huggingface
 from mockllm.generation.composer import Habits
 from mockllm.generation.content import TextSource
@@ -64,9 +65,6 @@ def make_planner(config: Config, tokenizer: Tokenizer, text: TextSource, new_id:
 
 
 def _reasoning_tokens(config: Config) -> dict[str, int]:
-    """Tokens of reasoning for each effort; `--reasoning-tokens` changes some of the usual numbers."""
-    pairs = [
-        pair.split("=") for text in (Config().reasoning_tokens, config.reasoning_tokens) for pair in text.split(",")
-    ]
-    tokens = {effort: int(count) for effort, count in pairs}
+    """Tokens of reasoning for each effort: what the setting leaves out keeps its number."""
+    tokens = {**REASONING_TOKENS, **config.reasoning_tokens}
     return {"max": tokens["xhigh"]} | tokens

@@ -45,6 +45,7 @@ class Option(Struct, frozen=True, kw_only=True):
         parse: Turns a flag's text into what the file would hold, in place of the usual rules.
         opposite: A second flag that turns a switch off, beside `--no-…`.
         guidellm: The setting exists under this name in guidellm's mock server too.
+        secret: No text shows its value.
     """
 
     field: str
@@ -61,6 +62,7 @@ class Option(Struct, frozen=True, kw_only=True):
     parse: Callable[[str], Any] | None = None
     opposite: str | None = None
     guidellm: bool = False
+    secret: bool = False
 
     @property
     def flag(self) -> str:
@@ -77,6 +79,8 @@ class Option(Struct, frozen=True, kw_only=True):
             return "on" if self.default else "off"
         if self.default is None or self.default in ((), {}):
             return "none"
+        if isinstance(self.default, dict):
+            return ",".join([f"{key}={value}" for key, value in self.default.items()])
         if isinstance(self.default, float) and self.default.is_integer():
             return str(int(self.default))
         return str(self.default)
@@ -92,6 +96,7 @@ def setting(
     parse: Callable[[str], Any] | None = None,
     opposite: str | None = None,
     guidellm: bool = False,
+    secret: bool = False,
     **constraints: Any,
 ) -> Meta:
     """Declare a setting, inside `Annotated`.
@@ -105,10 +110,11 @@ def setting(
         parse: See `Option`.
         opposite: See `Option`.
         guidellm: See `Option`.
+        secret: See `Option`.
         constraints: `msgspec.Meta`'s own: `ge`, `le`, `min_length`, `pattern`, …
     """
     own: dict[str, Any] = {"group": group, "name": name, "metavar": metavar, "allowed": allowed, "parse": parse}
-    own |= {"opposite": opposite, "guidellm": guidellm}
+    own |= {"opposite": opposite, "guidellm": guidellm, "secret": secret}
     return Meta(description=help, extra=own, **constraints)
 
 
@@ -162,6 +168,7 @@ def _option(field: str, hint: Any, default: Any) -> Option:
         parse=extra["parse"],
         opposite=extra["opposite"],
         guidellm=extra["guidellm"],
+        secret=extra["secret"],
     )
 
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from mockllm.config.option import setting
 from mockllm.config.values import Settings
 from mockllm.faults import AnyFault
 
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "default")
+
+REASONING_TOKENS: dict[str, int] = {"minimal": 16, "low": 32, "medium": 128, "high": 512, "xhigh": 1024}
+"""Tokens of reasoning for the efforts that a setting leaves out; `max` is as `xhigh`, and the others have none."""
 
 _INT64 = {"ge": -(2**63), "le": 2**63 - 1}
 
@@ -130,6 +133,7 @@ class Config(Settings, frozen=True, kw_only=True):
             group=SERVER,
             metavar="KEY",
             allowed="texts that are not empty",
+            secret=True,
         ),
     ] = ()
     api_key_file: (
@@ -229,16 +233,15 @@ class Config(Settings, frozen=True, kw_only=True):
         float, setting("Standard deviation of the number of tokens.", group=ANSWER, ge=0, guidellm=True)
     ] = 0.0
     reasoning_tokens: Annotated[
-        str,
+        dict[Annotated[str, Meta(pattern=f"^({'|'.join(_EFFORTS)})$")], Annotated[int, Meta(ge=0, le=999_999)]],
         setting(
             "Tokens of reasoning for each reasoning_effort, `default` where a request names none; "
             "those left out keep their number, and `max` is as xhigh.",
             group=ANSWER,
             metavar="EFFORT=N,...",
             allowed=f"EFFORT=N,EFFORT=N, each EFFORT one of {', '.join(_EFFORTS)}, each N from 0 to 999999",
-            pattern="^{0}(,{0})*$".format(f"({'|'.join(_EFFORTS)})=[0-9]{{1,6}}"),
         ),
-    ] = "minimal=16,low=32,medium=128,high=512,xhigh=1024"
+    ] = field(default_factory=REASONING_TOKENS.copy)
     reasoning_field: Annotated[
         Literal["reasoning_content", "reasoning", "both"],
         setting("Chat's field for reasoning text, in messages and deltas.", group=ANSWER),

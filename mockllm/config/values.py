@@ -39,6 +39,21 @@ class Settings(Struct, frozen=True, kw_only=True):
             if value is not given:  # a list for a tuple, an int for a float
                 force_setattr(self, option.field, value)
 
+    def __hash__(self) -> int:
+        """Equal settings have one hash; a table, which has none of its own, counts as its pairs."""
+        values = [getattr(self, name) for name in self.__struct_fields__]
+        return hash(tuple([frozenset(value.items()) if isinstance(value, dict) else value for value in values]))
+
+    def __repr__(self) -> str:
+        """What is not as usual; of a secret, only that there is one."""
+        changed = [(option, getattr(self, option.field)) for option in options(type(self))]
+        shown = [
+            f"{option.field}={'***' if option.secret else repr(value)}"
+            for option, value in changed
+            if value != option.default
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
 
 def check(option: Option, value: Any, name: str) -> Any:
     """The value as the struct will hold it.

@@ -1,4 +1,4 @@
-"""Messages as the chat and tokenizer endpoints take them: their text, and what in them is no text.
+"""Messages as the chat and tokenizer endpoints take them: their text and calls, and what in them is no text.
 
 Images, recordings and files are checked for their shape and counted; nothing is ever fetched or
 decoded.
@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from mockllm.generation.plan import Media, Message, Prompt
+from mockllm.generation.plan import Media, Message, Prompt, call_text
 
 MediaKind = Literal["image", "audio", "file"]
 
@@ -73,11 +73,56 @@ Content = str | list[str | ContentPart] | None
 """What `content` may be; null in an assistant's turn that called tools."""
 
 
+class CalledFunction(Struct):
+    """The function of a call; the arguments are a text, which need be no JSON."""
+
+    name: str
+    arguments: str
+
+
+class CalledCustom(Struct):
+    """The custom tool of a call."""
+
+    name: str
+    input: str
+
+
+class Call(Struct):
+    """One of an assistant's `tool_calls`."""
+
+    id: str
+    type: Literal["function", "custom"] = "function"
+    function: CalledFunction | None = None
+    custom: CalledCustom | None = None
+
+    def __post_init__(self) -> None:
+        if getattr(self, self.type) is None:
+            raise ValueError(f"a call of type `{self.type}` needs `{self.type}`")
+
+    @property
+    def text(self) -> str:
+        """The call as a prompt has it."""
+        if self.function is not None:
+            return call_text(self.function.name, self.function.arguments)
+        return call_text(self.custom.name, self.custom.input) if self.custom is not None else ""
+
+
 class ChatMessage(Struct):
     """One message. Any role is taken: `developer`, `function`, and those of chat templates."""
 
     role: str
     content: Content = None
+    refusal: str | None = None
+    tool_calls: list[Call] | None = None
+    function_call: CalledFunction | None = None
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The calls that it made, as a prompt has them."""
+        calls = [call.text for call in self.tool_calls or ()]
+        if self.function_call is not None:
+            calls.append(call_text(self.function_call.name, self.function_call.arguments))
+        return tuple(calls)
 
 
 def content_text(content: str | Sequence[str | ContentPart] | None) -> str:
@@ -93,7 +138,11 @@ def prompt_of(messages: Iterable[ChatMessage]) -> Prompt:
     turns: list[Message] = []
     for message in messages:
         content = message.content
-        turns.append(Message(message.role, content_text(content)))
+        text = content if isinstance(content, str) else content_text(content)
+        if message.refusal is not None:
+            text += message.refusal
+        calls = () if message.tool_calls is None and message.function_call is None else message.calls
+        turns.append(Message(message.role, text, calls))
         if isinstance(content, list):
             media += [found for part in content if isinstance(part, ContentPart) and (found := part.media())]
     return Prompt(tuple(turns), media=tuple(media))

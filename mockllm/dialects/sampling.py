@@ -29,6 +29,7 @@ from mockllm.dialects.fields import (
 )
 from mockllm.dialects.formats import Formatted, read_format
 from mockllm.errors import RequestError
+from mockllm.generation.pieces import piece
 from mockllm.generation.plan import GenerationRequest
 
 TokenIds = list[Count]
@@ -132,6 +133,8 @@ def sample(asked: Sampling, request: GenerationRequest, lenient: bool) -> None:
     request.reasoning_limit_tokens = asked.thinking_token_budget
     if asked.logprob_token_ids is not None and request.logprobs is None:
         raise RequestError("logprob_token_ids is only allowed with logprobs.", param="logprob_token_ids")
+    if asked.request_id:
+        request.reply_id = piece(asked.request_id).decode()
     if asked.mockllm is not UNSET:
         request.overrides = asked.mockllm
 

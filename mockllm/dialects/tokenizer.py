@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mockllm.dialects.decode import decoder
-from mockllm.dialects.messages import ChatMessage, content_text
+from mockllm.dialects.messages import ChatMessage, prompt_of
 from mockllm.errors import RequestError
 from mockllm.generation.tokens import Tokenizer
 
@@ -58,25 +58,27 @@ class DetokenizeReply(Struct):
     text: str
 
 
-_decode_tokenize = decoder(TokenizeRequest)
-_decode_detokenize = decoder(DetokenizeRequest)
+read_tokenize = decoder(TokenizeRequest)
+"""Decode the body of `/tokenize`; a `RequestError` if it is not what it should be."""
+
+read_detokenize = decoder(DetokenizeRequest)
+"""The same for `/detokenize`."""
 
 
-def tokenize(body: bytes, tokenizer: Tokenizer, max_model_len: int) -> bytes:
+def tokenize(asked: TokenizeRequest, tokenizer: Tokenizer, max_model_len: int) -> bytes:
     """Answer `/tokenize`.
 
     Args:
-        body: JSON, see `TokenizeRequest`.
+        asked: The decoded body.
         tokenizer: The server's.
         max_model_len: Context length in tokens.
 
     Returns:
-        The reply's body. Of messages, the tokens of each one's text stand one after the other.
+        The reply's body. Of messages, the tokens of each one's text and calls stand one after the other.
 
     Raises:
-        RequestError: The body is not what it should be.
+        RequestError: Nothing is there to be read, or fields contradict each other.
     """
-    asked = _decode_tokenize(body)
     if asked.add_generation_prompt and asked.continue_final_message:
         raise RequestError(
             "Invalid request, at $.continue_final_message: it cannot be true together with `add_generation_prompt`",
@@ -88,20 +90,19 @@ def tokenize(body: bytes, tokenizer: Tokenizer, max_model_len: int) -> bytes:
     return _encode(TokenizeReply(len(tokens), max_model_len, tokens, strings))
 
 
-def detokenize(body: bytes, tokenizer: Tokenizer) -> bytes:
+def detokenize(asked: DetokenizeRequest, tokenizer: Tokenizer) -> bytes:
     """Answer `/detokenize`.
 
     Args:
-        body: JSON, see `DetokenizeRequest`.
+        asked: The decoded body.
         tokenizer: The server's.
 
     Returns:
         The reply's body.
 
     Raises:
-        RequestError: The body is not what it should be, or an id has no text.
+        RequestError: An id has no text.
     """
-    asked = _decode_detokenize(body)
     try:
         text = tokenizer.decode(asked.tokens)
     except ValueError as error:
@@ -115,7 +116,7 @@ def _texts(asked: TokenizeRequest) -> list[str]:
             return [text]
     if asked.messages is None:
         raise RequestError("Invalid request, at $.prompt: give `prompt`, `messages` or `text`", param="prompt")
-    return [content_text(message.content) for message in asked.messages]
+    return [text for message in prompt_of(asked.messages).messages for text in message.texts]
 
 
 def _encode(reply: Struct) -> bytes:

@@ -7,9 +7,7 @@ roles, a string for `image_url`, and `audio_url` and `video_url` are vLLM's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
-
-from msgspec import Struct
+from typing import Any
 
 from mockllm.dialects.messages import ChatMessage, ContentPart
 from mockllm.errors import RequestError
@@ -26,41 +24,11 @@ _DETAILS = (None, "auto", "low", "high", "original")
 _AUDIO_FORMATS = ("wav", "mp3")
 
 
-class CalledFunction(Struct):
-    """The function of a call; the arguments are a text, which need be no JSON."""
-
-    name: str
-    arguments: str
-
-
-class CalledCustom(Struct):
-    """The custom tool of a call."""
-
-    name: str
-    input: str
-
-
-class Call(Struct):
-    """One of an assistant's `tool_calls`."""
-
-    id: str
-    type: Literal["function", "custom"] = "function"
-    function: CalledFunction | None = None
-    custom: CalledCustom | None = None
-
-    def __post_init__(self) -> None:
-        if getattr(self, self.type) is None:
-            raise ValueError(f"a call of type `{self.type}` needs `{self.type}`")
-
-
 class Turn(ChatMessage):
     """One message of a chat request."""
 
     name: str | None = None
     tool_call_id: str | None = None
-    tool_calls: list[Call] | None = None
-    function_call: CalledFunction | None = None
-    refusal: str | None = None
     audio: dict[str, Any] | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None

@@ -20,10 +20,24 @@ SegmentKind = Literal["reasoning", "text", "refusal", "tool"]
 
 
 class Message(Struct, frozen=True, gc=False):
-    """One turn of the prompt: its role and all its text, parts joined in order."""
+    """One turn of the prompt: its role, all its text, parts joined in order, and its calls as `call_text` has them."""
 
     role: str
     text: str
+    calls: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All that a model reads of it, each part by itself."""
+        return (self.text, *self.calls)
+
+
+def call_text(name: str, arguments: str) -> str:
+    """A tool call in a prompt, as the model that has made it reads it again: `forecast({"city":"Paris"})`.
+
+    Calls are part of what was said, and count as such; their ids are not.
+    """
+    return f"{name}({arguments})"
 
 
 class Media(Struct, frozen=True, gc=False):
@@ -119,6 +133,7 @@ class GenerationRequest(Struct):
         ending: Ends the reply in this way, whatever the probabilities say.
         limit_is_default: The limit is the API's and not the request's: it cuts no text that is given as it is.
         text_only: The API has no place for reasoning and calls.
+        reply_id: What follows the prefix in the reply's id, as the inside of a JSON string (vLLM's `request_id`).
         overrides: The body key `mockllm`, undecoded.
         override: What the request, or a script, changes about the answer.
     """
@@ -155,6 +170,7 @@ class GenerationRequest(Struct):
     ending: Literal["refusal", "content_filter"] | None = None
     limit_is_default: bool = False
     text_only: bool = False
+    reply_id: str | None = None
     overrides: Raw | None = None
     override: Override | None = None
 

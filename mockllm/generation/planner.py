@@ -25,7 +25,7 @@ from mockllm.generation.plan import Choice, GenerationRequest, Plan, Prompt, Pro
 from mockllm.generation.structured import Schemas
 from mockllm.generation.tokens import Tokenizer
 
-_ROLE_END = "\x1f"
+_PART_END = "\x1f"
 _MESSAGE_END = "\x1e"
 
 NO_MEDIA_TOKENS: Mapping[str, int] = {"image": 0, "audio": 0, "file": 0}
@@ -36,7 +36,7 @@ def prompt_content(prompt: Prompt) -> bytes:
     if prompt.token_ids is not None:
         content = b"ids:" + b",".join([b"%d" % token for token in prompt.token_ids])
     else:
-        text = _MESSAGE_END.join([message.role + _ROLE_END + message.text for message in prompt.messages])
+        text = _MESSAGE_END.join([_PART_END.join((turn.role, turn.text, *turn.calls)) for turn in prompt.messages])
         content = text.encode("utf-8", "surrogatepass")
     if prompt.media:
         content += b"\x1d" + b"".join([media.kind.encode() + media.digest for media in prompt.media])
@@ -191,12 +191,13 @@ class Planner:
     # ---- the prompt --------------------------------------------------------------------------
 
     def prompt_tokens(self, prompt: Prompt) -> int:
-        """Tokens of a prompt: each message's text by itself, without a template around it."""
+        """Tokens of a prompt: each message's text by itself, and each of its calls, without a template around them."""
         count = self._count
         if prompt.token_ids is not None:
             tokens = len(prompt.token_ids)
         else:
             tokens = sum([count(message.text) for message in prompt.messages]) + prompt.extra_tokens
+            tokens += sum([count(call) for message in prompt.messages for call in message.calls])
         if prompt.suffix:
             tokens += count(prompt.suffix)
         return tokens + self._media(prompt) if prompt.media else tokens
@@ -209,7 +210,7 @@ class Planner:
         """The prompt's tokens, for a reply that shows them: with `echo`, `prompt_logprobs` or their ids."""
         tokenizer = self._tokenizer
         if prompt.token_ids is None:
-            texts = [message.text for message in prompt.messages]
+            texts = [text for message in prompt.messages for text in message.texts]
             ids = [token for text in texts for token in tokenizer.encode(text)]
             pieces = [piece for text in texts for piece in pieces_of(tokenizer, text)]
         else:

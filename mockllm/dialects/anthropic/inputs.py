@@ -1,7 +1,7 @@
 """A conversation, read as the messages that the Chat Completions API would have been sent.
 
 A model sees one conversation, whichever API it came through: the system text is a system turn, a
-tool's result a tool's turn, and what an assistant thought or called is no text of its turn. So the
+tool's result a tool's turn, and what an assistant thought is no text of its turn. So the
 same conversation is counted, keyed and answered alike in every dialect.
 """
 
@@ -17,7 +17,8 @@ from mockllm.dialects.anthropic.request import Block, Conversation, Source, Thin
 from mockllm.dialects.decode import invalid
 from mockllm.dialects.messages import MediaKind
 from mockllm.errors import RequestError
-from mockllm.generation.plan import Media, Message, OutputFormat, Prompt, Tool, ToolChoice
+from mockllm.generation.plan import Media, Message, OutputFormat, Prompt, Tool, ToolChoice, call_text
+from mockllm.generation.schema import to_json
 
 _MEDIA: dict[str, MediaKind] = {"image": "image", "document": "file"}
 
@@ -64,18 +65,21 @@ class _Reading:
             self.turns.append(Message(turn.role, turn.content))
             return
         texts: list[str] = []
+        calls: list[str] = []
         results = 0
         for number, block in enumerate(turn.content):
             if block.type == "tool_result":
-                if texts:
-                    self.turns.append(Message(turn.role, "".join(texts)))
-                    texts = []
+                if texts or calls:
+                    self.turns.append(Message(turn.role, "".join(texts), tuple(calls)))
+                    texts, calls = [], []
                 self.turns.append(Message("tool", self._inside(block, f"{place}[{number}]")))
                 results += 1
+            elif block.type == "tool_use":
+                calls.append(call_text(block.name or "", to_json({} if block.input is None else block.input)))
             else:
                 texts.append(self._block(block, f"{place}[{number}]"))
-        if texts or not results:
-            self.turns.append(Message(turn.role, "".join(texts)))
+        if texts or calls or not results:
+            self.turns.append(Message(turn.role, "".join(texts), tuple(calls)))
 
     def text(self, content: str | Sequence[Block], place: str) -> str:
         """All text of a content; its other blocks are gathered."""

@@ -32,6 +32,7 @@ class Block(Struct):
     text: str | None = None
     id: str | None = None
     name: str | None = None
+    input: Any = None
     tool_use_id: str | None = None
     content: Any = None
     source: Source | str | None = None

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from mockllm.dialects.decode import invalid
 from mockllm.errors import RequestError
-from mockllm.generation.plan import Media, Message
+from mockllm.generation.plan import Media, Message, call_text
 
 _ROLES = ("user", "assistant", "system", "developer")
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
@@ -140,7 +140,7 @@ def _read_item(item: InputItem, number: int, reading: Reading, resolve: Resolve)
         for field, value in (("call_id", item.call_id), ("name", item.name), (_CALLS[kind], given)):
             if not isinstance(value, str):
                 raise wrong(f"{place}.{field}", "must be a string" if value is not None else "this field is required")
-        add_call(reading.messages)
+        add_call(reading.messages, call_text(str(item.name), given))
     elif kind in _CALL_OUTPUTS:
         if item.call_id is None:
             raise wrong(f"{place}.call_id", "this field is required")
@@ -150,10 +150,13 @@ def _read_item(item: InputItem, number: int, reading: Reading, resolve: Resolve)
     # Reasoning and the items of hosted tools hold nothing that a chat request would: no turn's text.
 
 
-def add_call(messages: list[Message]) -> None:
-    """Add a call: it belongs to the assistant's turn before it, else it is a turn without text."""
+def add_call(messages: list[Message], *calls: str) -> None:
+    """Add a call's text: it belongs to the assistant's turn before it, else it is a turn without text."""
     if not messages or messages[-1].role != "assistant":
-        messages.append(Message("assistant", ""))
+        messages.append(Message("assistant", "", calls))
+    else:
+        turn = messages[-1]
+        messages[-1] = Message(turn.role, turn.text, turn.calls + calls)
 
 
 def _refer(item: InputItem, place: str, reading: Reading, resolve: Resolve) -> None:
@@ -169,8 +172,8 @@ def _refer(item: InputItem, place: str, reading: Reading, resolve: Resolve) -> N
         )
     reading.media += found.media
     for message in found.messages:
-        if message.role == "assistant" and not message.text:
-            add_call(reading.messages)
+        if message.calls and not message.text:
+            add_call(reading.messages, *message.calls)
         else:
             reading.messages.append(message)
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from mockllm.dialects.dialect import Context
-from mockllm.dialects.responses.assembly import drafts, response_of_item, text_of
+from mockllm.dialects.responses.assembly import Draft, drafts, response_of_item, text_of
 from mockllm.dialects.responses.body import ResponsesBody
 from mockllm.dialects.responses.inputs import Reading, add_call
 from mockllm.dialects.responses_events import ResponseStatus
-from mockllm.generation.plan import Message
+from mockllm.generation.plan import Message, call_text
 
 MAX_RESPONSES = 1000
 MAX_BYTES = 64 << 20
@@ -57,7 +57,7 @@ class Stored(Struct, gc=False):
             if draft.kind == "text":
                 messages.append(Message("assistant", "".join([text_of(segment) for segment in draft.segments])))
             elif draft.kind == "tool":
-                add_call(messages)
+                add_call(messages, _call(draft))
         return messages
 
 
@@ -120,9 +120,17 @@ class ResponseStore:
             if draft.id == identity:
                 if draft.kind == "reasoning":
                     return Reading([], [])
-                text = "".join([text_of(segment) for segment in draft.segments]) if draft.kind == "text" else ""
+                if draft.kind == "tool":
+                    return Reading([Message("assistant", "", (_call(draft),))], [])
+                text = "".join([text_of(segment) for segment in draft.segments])
                 return Reading([Message("assistant", text)], [])
         return None
+
+
+def _call(draft: Draft) -> str:
+    segment = draft.segments[0]
+    assert segment.call is not None
+    return call_text(segment.call.name, text_of(segment))
 
 
 def _size(context: Context) -> int:
@@ -132,5 +140,5 @@ def _size(context: Context) -> int:
         _OVERHEAD_BYTES
         + 2 * len(context.body.raw)  # the body, and what was decoded of it
         + 16 * context.plan.steps
-        + sum([len(message.text) + 64 for message in messages])
+        + sum([len(text) + 64 for message in messages for text in message.texts])
     )
