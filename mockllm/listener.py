@@ -121,7 +121,10 @@ class Listener:
             self._retry.cancel()
         self._loop.remove_reader(self._sock)
         self._sock.close()
-        for task in tuple(self._tasks):
-            task.cancel()
+        # A handshake may take long. A plain connection is made in the loop's next turns, and must not be
+        # cancelled: uvloop then forgets to tell a connection that has been made that it is lost.
+        if self._context is not None:
+            for task in tuple(self._tasks):
+                task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)

@@ -404,24 +404,31 @@ class Connection(asyncio.Protocol):
             self._yielded = False
             self._serve()
         elif (deadline_s := self._deadline()) is not None and deadline_s <= now and not self._took_bytes(now):
-            self._too_slow()
+            if not self._begun:
+                self._give_up()
+                return None
+            part = "head" if self._reader.phase is Phase.HEAD else "body"
+            error = HttpError(408, f"The request's {part} did not arrive in time.", "timeout")
+            self._reader.refuse(error)
+            self._refuse(error, End.TIMED_OUT)
         if self.slot or self._transport.is_closing():
             return None
         check_s, deadline_s = self._service.timeouts.check_s, self._deadline()
         soon = now + check_s if check_s else None
         return soon if deadline_s is None else deadline_s if soon is None else min(soon, deadline_s)
 
-    def _too_slow(self) -> None:
-        """The client's time is up."""
+    @property
+    def _begun(self) -> bool:
+        """A request has begun to arrive, and nothing else is under way."""
+        busy = self._exchange is not None or self._peer_behind or self._lingering
+        return not busy and self._reader.phase in (Phase.HEAD, Phase.BODY)
+
+    def _give_up(self) -> None:
+        """The client's time is up, and there is nothing to tell it."""
         if self._exchange is not None or self._peer_behind:
             self.abort(End.TIMED_OUT)
-        elif self._lingering or self._reader.phase is Phase.IDLE:
-            self._transport.close()
         else:
-            part = "head" if self._reader.phase is Phase.HEAD else "body"
-            error = HttpError(408, f"The request's {part} did not arrive in time.", "timeout")
-            self._reader.refuse(error)
-            self._refuse(error, End.TIMED_OUT)
+            self._transport.close()
 
     def _took_bytes(self, now: float) -> bool:
         """Whether a slow peer took some of what waits for it since that was looked at last."""

@@ -91,35 +91,26 @@ async def _serve(setup: Setup, link: socket.socket) -> None:
     await server.start()
     gc.freeze()
     link.sendall(READY)
-    listening = asyncio.create_task(_listen(link, server, stop))
+    loop.add_reader(link, _hear, link, server, stop)
     await stop.wait()
     await server.aclose()
-    listening.cancel()
+    loop.remove_reader(link)
     if writer is not None:
         await writer.close()
     board.close()
 
 
-async def _listen(link: socket.socket, server: Server, stop: asyncio.Event) -> None:
+def _hear(link: socket.socket, server: Server, stop: asyncio.Event) -> None:
     """Do what the parent says; without a parent, stop at once."""
-    loop = asyncio.get_running_loop()
-    while True:
+    try:
+        said = link.recv(64)
+    except OSError:
         said = b""
-        readable = asyncio.Event()
-        loop.add_reader(link, readable.set)
-        try:
-            await readable.wait()
-        finally:
-            loop.remove_reader(link)
-        try:
-            said = link.recv(64)
-        except OSError:
-            said = b""
-        if not said or CUT in said:
-            server.cut()
-        stop.set()
-        if not said:
-            return
+    if not said:
+        asyncio.get_running_loop().remove_reader(link)
+    if not said or CUT in said:
+        server.cut()
+    stop.set()
 
 
 if __name__ == "__main__":

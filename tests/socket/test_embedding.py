@@ -9,6 +9,7 @@ import json
 import logging
 import signal
 import socket
+import ssl
 import threading
 import urllib.error
 import urllib.request
@@ -21,6 +22,7 @@ import pytest
 
 from mockllm import Config, Server, ServerThread
 
+UNVERIFIED = ssl._create_unverified_context()
 FAST: dict[str, Any] = {"port": 0, "ttft_ms": 0.0, "itl_ms": 0.0}
 
 
@@ -193,3 +195,33 @@ def test_the_fixture_is_there_for_any_project(pytester: pytest.Pytester) -> None
     # By its module's name, whether or not an installed mockllm has brought it in by its own.
     result = pytester.runpytest("-p", "no:mockllm", "-p", "mockllm.pytest_plugin")
     result.assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_on_uvloop_it_serves_streams_and_closes_while_clients_connect(tls: bool) -> None:
+    uvloop = pytest.importorskip("uvloop")
+
+    async def main() -> None:
+        async with Server(Config(**FAST, self_signed_certs=tls)) as server:
+            context = UNVERIFIED if tls else None
+            reader, writer = await asyncio.open_connection(
+                "127.0.0.1", server.port, ssl=context, server_hostname="localhost" if tls else None
+            )
+            body = b'{"messages":[{"role":"user","content":"Hello"}],"stream":true}'
+            writer.write(
+                b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+            )
+            assert (await reader.readuntil(b"\r\n0\r\n\r\n")).endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n")
+            writer.close()
+            await writer.wait_closed()
+            for turns in range(8):  # the listener closes at each stage of a connection's making
+                async with Server(Config(**FAST, self_signed_certs=tls)) as other:
+                    sockets = [socket.create_connection(("127.0.0.1", other.port)) for _ in range(3)]
+                    for _ in range(turns):
+                        await asyncio.sleep(0)
+                await other.aclose()
+                for sock in sockets:
+                    sock.close()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(asyncio.wait_for(main(), 30))
