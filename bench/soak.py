@@ -139,7 +139,7 @@ class Soak:
         await asyncio.sleep(self._random.uniform(0.0, 10.0))
         while time.monotonic() < self._until_s:
             try:
-                async with asyncio.timeout(60.0):
+                async with asyncio.timeout(120.0):
                     await act()
             except (OSError, EOFError, asyncio.IncompleteReadError) as error:
                 self.count[f"{name}: {type(error).__name__}"] += 1
@@ -200,7 +200,7 @@ class Soak:
         """Asks for far more than it reads."""
         reader, writer = await self._open(4096)
         reader._limit = 1024  # type: ignore[attr-defined]  # the stream pauses its transport beyond twice that
-        writer.write(self._request("slow", max_tokens=200, logprobs=True, top_logprobs=20) * 8)
+        writer.write(self._request("slow", max_tokens=100, ignore_eos=True, logprobs=True, top_logprobs=20) * 4)
         for _ in range(self._random.randrange(1, 20)):
             await asyncio.sleep(1.0)
             if not await reader.read(self._random.choice([0, 512, 4096])):

@@ -124,6 +124,7 @@ class Listener:
         # A handshake may take long. A plain connection is made in the loop's next turns, and must not be
         # cancelled: uvloop then forgets to tell a connection that has been made that it is lost.
         if self._context is not None:
+            await asyncio.sleep(0)  # a task that has not begun would leave its socket to nobody
             for task in tuple(self._tasks):
                 task.cancel()
         if self._tasks:
