@@ -12,6 +12,7 @@ import openai
 import pytest
 
 from mockllm import Config, Server, ServerThread
+from tests.socket.test_command import mockllm, port_of
 
 FAST: dict[str, Any] = {"port": 0, "ttft_ms": 0, "itl_ms": 0, "log_level": "error"}
 HELLO: Any = [{"role": "user", "content": "Hello"}]
@@ -142,3 +143,15 @@ class TestScript:
         with server, openai.OpenAI(base_url=server.base_url, api_key="any") as client:
             assert client.chat.completions.create(model="m", messages=HELLO).choices[0].message.content == "one"
         assert (server.script_state().used, len(server.requests)) == (1, 1)
+
+
+@pytest.mark.parametrize(("flags", "kept"), [((), False), (("--keep-bodies", "5"), True)])
+def test_the_command_keeps_no_bodies_unless_asked(flags: tuple[str, ...], kept: bool) -> None:
+    with mockllm("--port", "0", "--ttft-ms", "0", "--itl-ms", "0", *flags) as process:
+        url = f"http://127.0.0.1:{port_of(process)}"
+        httpx.post(url + "/mockllm/script", json=[{"text": "one"}]).raise_for_status()
+        reply = httpx.post(url + "/v1/chat/completions", json={"model": "m", "messages": HELLO})
+        assert reply.json()["choices"][0]["message"]["content"] == "one"
+        record = httpx.get(url + "/mockllm/requests/1").json()
+        assert ("request" in record) == kept
+        assert httpx.get(url + "/mockllm/script").json()["used"] == 1
