@@ -361,6 +361,19 @@ def test_a_reply_that_does_not_come_to_its_end_says_so_in_an_event() -> None:
     assert set(events[-1]["error"]) == {"type", "message"}
 
 
+# ---- models ------------------------------------------------------------------------------------
+
+
+def test_models_are_listed_as_the_client_knows_them() -> None:
+    server = Asker(served_model_name=("a", "b"))
+    ours = server.ask("/v1/models", headers={b"anthropic-version": b"2023-06-01"}).json
+    assert (ours["first_id"], ours["last_id"], ours["has_more"]) == ("a", "b", False)
+    assert [(model["type"], model["id"]) for model in ours["data"]] == [("model", "a"), ("model", "b")]
+    assert server.ask("/v1/models/b", headers={b"anthropic-version": b"2023-06-01"}).json == ours["data"][1]
+    assert [model["id"] for model in server.ask("/v1/models").json["data"]] == ["a", "b"]
+    assert server.ask("/v1/models/c", headers={b"anthropic-version": b"2023-06-01"}).status == 404
+
+
 # ---- errors ------------------------------------------------------------------------------------
 
 

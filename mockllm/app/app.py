@@ -27,6 +27,7 @@ from mockllm.app.setup import make_planner, make_tokenizer
 from mockllm.app.worker import Worker, make_truth
 from mockllm.clock import Clock
 from mockllm.config import Config
+from mockllm.dialects.anthropic.models import VERSION_HEADER, model_list, one_model
 from mockllm.dialects.chat import REASONING_FIELDS, Chat
 from mockllm.dialects.completions import Completions
 from mockllm.dialects.models import Models
@@ -210,10 +211,12 @@ class App(BaseApp):
         return self._replies.whole(exchange, msgspec.json.encode({"version": VERSION}))
 
     def _list_models(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
-        return self._replies.whole(exchange, self._models.list())
+        ask = model_list if VERSION_HEADER in request.headers else Models.list
+        return self._replies.whole(exchange, ask(self._models))
 
     def _one_model(self, request: Request, exchange: Exchange, rest: str) -> Reply:
-        return self._replies.whole(exchange, self._models.one(rest))
+        ask = one_model if VERSION_HEADER in request.headers else Models.one
+        return self._replies.whole(exchange, ask(self._models, rest))
 
     def _tokenize(self, request: Request, exchange: Exchange, _rest: str) -> Reply:
         asked = read_tokenize(request.body)

@@ -5,7 +5,8 @@ Source: https://platform.openai.com/docs/api-reference/models; `max_model_len` a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -52,7 +53,7 @@ class Models:
 
     def list(self) -> bytes:
         """The body that lists all."""
-        return msgspec.json.encode({"object": "list", "data": list(self._cards.values())})
+        return msgspec.json.encode({"object": "list", "data": self.cards})
 
     def one(self, name: str) -> bytes:
         """The body for one.
@@ -60,10 +61,23 @@ class Models:
         Raises:
             RequestError: 404, there is no such model.
         """
+        return msgspec.json.encode(self.card(name))
+
+    @property
+    def cards(self) -> Sequence[Mapping[str, Any]]:
+        """What is told of each model."""
+        return tuple(self._cards.values())
+
+    def card(self, name: str) -> Mapping[str, Any]:
+        """What is told of one.
+
+        Raises:
+            RequestError: 404, there is no such model.
+        """
         card = self._cards.get(name)
         if card is None:
             raise unknown_model(name)
-        return msgspec.json.encode(card)
+        return card
 
 
 def unknown_model(name: str) -> RequestError:

@@ -56,6 +56,7 @@ def plain() -> None:
     assert (reply.stop_reason, reply.usage.output_tokens) == ("end_turn", TOKENS)
     assert client.messages.count_tokens(model=MODEL, messages=USER).input_tokens == reply.usage.input_tokens
     assert ask(max_tokens=3).stop_reason == "max_tokens"
+    assert [model.id for model in client.models.list()] == [client.models.retrieve(MODEL).id] == [MODEL]
     stop = reply.content[0].text.split()[3]
     stopped = ask(stop_sequences=[stop])
     assert (stopped.stop_reason, stopped.stop_sequence) == ("stop_sequence", stop)
