@@ -21,14 +21,16 @@ from mockllm.truth.steps import Steps, TokenTimes
 TOKEN_TIMES_BYTES = 64 * 1024 * 1024
 """Most memory for the times of single chunks; the oldest are let go first."""
 
+_MOST_DIGITS = 18  # of a number; Python refuses to read one of thousands
+
 
 class ExchangeRecord(Struct, frozen=True, gc=False):
     """One request, from its first byte to its end.
 
     Attributes:
         seq: Its number in this server, by arrival, from 1 without gaps: header `x-mockllm-seq`.
-        request_id: The client's `X-Request-Id`, or one of ours.
-        path: The request's target as sent.
+        request_id: The client's `X-Request-Id`, or one of ours where it sent none of up to 512 bytes.
+        path: The request's target as sent, up to 1,024 characters of it.
         endpoint: The route's path; "" for none.
         status: The reply's HTTP status.
         outcome: How it ended: `completed`, `client_gone`, `timed_out`, `refused`, `faulted`,
@@ -256,7 +258,7 @@ class Ledger(Sequence[ExchangeRecord]):
         """The newest record with this request id, else the one with this number."""
         newest_first = tuple(self._records)[::-1]
         found = next((record for record in newest_first if record.request_id == id), None)
-        if found is None and id.isdecimal():
+        if found is None and id.isdecimal() and len(id) <= _MOST_DIGITS:
             seq = int(id)
             found = next((record for record in newest_first if record.seq == seq), None)
         return found

@@ -22,6 +22,7 @@ from mockllm.exchange import Timeline
 
 _encode = msgspec.json.Encoder().encode
 _PREFIXES = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_", "custom_tool_call": "ctc_"}
+_MOST_DIGITS = 18
 _STATUS_ITEMS = ("message", "function_call", "function_call_output")
 
 Query = Mapping[str, Sequence[str]]
@@ -73,7 +74,7 @@ def input_items(store: ResponseStore, stored: Stored, query: Query) -> bytes:
         RequestError: `limit` or `order` is out of range, or `after` names no item.
     """
     limit = query.get("limit", ["20"])[-1]
-    if not limit.isascii() or not limit.isdigit() or not 1 <= int(limit[:9]) <= 100:
+    if not (limit.isascii() and limit.isdigit() and len(limit) <= _MOST_DIGITS and 1 <= int(limit) <= 100):
         raise RequestError(f"limit must be a whole number from 1 to 100, got {limit[:40]!r}.", param="limit")
     order = query.get("order", ["desc"])[-1]
     if order not in ("asc", "desc"):
