@@ -11,9 +11,6 @@ from typing import Protocol
 
 from mockllm.exchange import Timeline
 
-MAX_STEPS = 256
-"""Most steps in one write, so that a long overdue reply does not hold the loop (bench: about 0.2 ms)."""
-
 
 class Sink(Protocol):
     """Where a playback's events go."""
@@ -32,12 +29,14 @@ class Playback:
         sink: Gets the events.
     """
 
-    __slots__ = ("_after_s", "_cursor", "_render", "_start_s", "_steps", "paused", "sink", "slot")
+    __slots__ = ("_after_s", "_burst", "_cursor", "_prepare", "_render", "_start_s", "_steps", "paused", "sink", "slot")
 
     def __init__(self, timeline: Timeline, arrival_s: float, sink: Sink) -> None:
         self._render = timeline.render
         self._after_s = timeline.after_s
         self._steps = timeline.steps
+        self._burst = timeline.burst
+        self._prepare = timeline.prepare
         self._start_s = arrival_s + timeline.offset_s
         self.sink = sink
         self._cursor = 0
@@ -46,13 +45,19 @@ class Playback:
 
     @property
     def due_s(self) -> float:
-        """Deadline of the next step."""
+        """Deadline of the next step; long past while there is something to prepare."""
+        if self._prepare is not None:
+            return 0.0
         return self._start_s + self._after_s[self._cursor]
 
     def fire(self, now: float) -> float | None:
         """Emit every step that is due at `now`; nothing while paused (the owner starts it again)."""
         if self.paused:
             return None
+        if self._prepare is not None:
+            for _ in self._prepare:
+                return now  # queued behind what is due by now
+            self._prepare = None
         first = self._cursor
         after_s = self._after_s
         steps = self._steps
@@ -63,8 +68,8 @@ class Playback:
             if due > now:
                 return due
             upto = first + 1
-        elif upto > first + MAX_STEPS:
-            upto = first + MAX_STEPS
+        elif upto > first + self._burst:
+            upto = first + self._burst
         self._cursor = upto
         last = upto == steps
         self.sink.emit(self._render(first, upto), upto, last)

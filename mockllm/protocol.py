@@ -129,13 +129,11 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._peer_behind = False
-        if self._exchange is None:  # what waited was a 100 Continue
-            if not self._yielded:
-                self._serve()
-            return
-        self._wait_ended(self._exchange, self._now())
-        if self._all_written:
-            self._completed()
+        if self._exchange is not None:
+            self._wait_ended(self._exchange, self._now())
+        if self._exchange is None or self._all_written:
+            # Not here: asyncio's transport loses a connection twice that is closed within this call.
+            self._yield()
         elif self._playback is not None:
             self._playback.paused = False
             self._service.start(self._playback, self._playback.due_s)
@@ -195,7 +193,7 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _yield(self) -> None:
-        """Go on with the reader's requests when what is due by now has been done."""
+        """Go on with the reply's end or the reader's requests when what is due by now has been done."""
         self._yielded = True
         self._service.scheduler.cancel(self)
         self._service.start(self, self._now())
@@ -234,7 +232,8 @@ class Connection(asyncio.Protocol):
             self._head = self._format_head(request, reply)
             if reply.wire is not None:
                 self._tap_wire(reply, reply.wire, exchange)
-            elif timeline.steps == 1 and timeline.offset_s == 0.0:  # due at once: 0.9 µs less than by a playback
+            elif timeline.steps == 1 and timeline.offset_s == 0.0 and timeline.prepare is None:
+                # Due at once: 0.9 µs less than by a playback.
                 self.emit(timeline.render(0, 1), 1, last=True)
                 return
             self._playback = playback = Playback(timeline, exchange.arrival_s, self)
@@ -402,7 +401,10 @@ class Connection(asyncio.Protocol):
             return None
         if self._yielded:
             self._yielded = False
-            self._serve()
+            if not self._all_written:
+                self._serve()
+            elif not self._peer_behind:
+                self._completed()
         elif (deadline_s := self._deadline()) is not None and deadline_s <= now and not self._took_bytes(now):
             if not self._begun:
                 self._give_up()

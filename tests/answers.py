@@ -40,7 +40,7 @@ class Mock:
         content = json.dumps(body).encode()
         request = Request("POST", path, "", {}, content, 1000.0, 1000.0)
         reply = self.app.handle(request, self.app.exchange(request))
-        return reply.status, reply.length_bytes is None, reply.timeline
+        return reply.status, b"text/event-stream" in reply.headers, reply.timeline
 
     def whole(self, path: str, **body: Any) -> Json:
         """The reply to a body that asks for no stream; the model and the prompt have defaults."""

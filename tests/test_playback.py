@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.clock import FakeClock
-from mockllm.exchange import Timeline
+from mockllm.exchange import MAX_STEPS, Timeline
 from mockllm.generation.latency import Even
-from mockllm.playback import MAX_STEPS, Playback
+from mockllm.playback import Playback
 
 
 class Pipe:

@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from mockllm.exchange import Exchange, Reply, Request, Timeline
-from mockllm.playback import MAX_STEPS
+from mockllm.exchange import MAX_STEPS, Exchange, Reply, Request, Timeline
 from mockllm.protocol import BURST_S, LINGER_S, READ_AHEAD_BYTES
 from tests.wire import Wire, World, chat, get, post, statuses
 

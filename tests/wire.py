@@ -40,6 +40,7 @@ class Wire(asyncio.Transport):
         self._waiting = bytearray()
         self._closing = False
         self._pausing = False
+        self._resuming = False
         self.sent = bytearray()
         self.room_bytes = room_bytes
         self.eof = False
@@ -70,7 +71,9 @@ class Wire(asyncio.Transport):
             if not self._waiting:
                 if self._pausing:
                     self._pausing = False
+                    self._resuming = True
                     self.protocol.resume_writing()
+                    self._resuming = False
                 if self._closing:
                     self._world.soon(self._lost)
         self._world.settle()
@@ -122,12 +125,14 @@ class Wire(asyncio.Transport):
         return default
 
     def close(self) -> None:
+        self._check_may_close()
         if not self._closing:
             self._closing = True
             if not self._waiting:
                 self._world.soon(self._lost)
 
     def abort(self) -> None:
+        self._check_may_close()
         self._closing = True
         self._waiting.clear()
         self._world.soon(self._lost)
@@ -144,7 +149,12 @@ class Wire(asyncio.Transport):
     def can_write_eof(self) -> bool:
         return not self.tls
 
+    def _check_may_close(self) -> None:
+        """asyncio's socket transport looks behind `resume_writing` whether it is to be closed, and so closes twice."""
+        assert not self._resuming
+
     def write_eof(self) -> None:
+        self._check_may_close()
         assert not self.tls
         assert not self._waiting
         if self.room_bytes == -1:

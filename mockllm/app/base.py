@@ -22,6 +22,14 @@ from mockllm.generation.ids import Ids
 from mockllm.truth import Truth
 from mockllm.version import VERSION
 
+METHOD_CHARACTERS, PATH_CHARACTERS = 32, 1024
+"""So much of them is recorded: a ledger of 10,000 requests must not grow by what clients send."""
+
+ID_BYTES = 512
+"""The longest `X-Request-Id` that is taken.
+
+Source: https://platform.openai.com/docs/api-reference/debugging-requests (`X-Client-Request-Id`)."""
+
 Observer = Callable[[Exchange], None]
 """Gets every exchange once, when it has ended."""
 
@@ -57,9 +65,10 @@ class BaseApp:
     def exchange(self, request: Request) -> Exchange:
         """Begin the record of a request."""
         self._seq += self._seq_step
-        exchange = Exchange(self._seq, request.method, request.target, request.first_byte_s, request.arrival_s)
+        method, path = request.method[:METHOD_CHARACTERS], request.target[:PATH_CHARACTERS]
+        exchange = Exchange(self._seq, method, path, request.first_byte_s, request.arrival_s)
         given = request.headers.get(b"x-request-id")
-        exchange.request_id = given.decode("latin-1") if given else self._ids("req-")
+        exchange.request_id = given.decode("latin-1") if given and len(given) <= ID_BYTES else self._ids("req-")
         return exchange
 
     def handle(self, request: Request, exchange: Exchange) -> Reply:

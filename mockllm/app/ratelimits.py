@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Mapping
+from hashlib import blake2b
 
 from mockllm.errors import RequestError
 from mockllm.exchange import Exchange
@@ -18,6 +19,8 @@ from mockllm.faults import duration
 
 WINDOW_S = 60.0
 SLOT_S = 0.1
+
+_KEY_BYTES = 256  # longer ones are kept as their digests
 
 KEYS_KEPT = 10_000
 """How many keys are counted; then the one longest unseen begins anew."""
@@ -128,6 +131,8 @@ class RateLimits:
     def account(self, headers: Mapping[bytes, bytes]) -> Account:
         """The account of the key that a request came with; requests without one share theirs."""
         key = headers.get(b"authorization") or headers.get(b"x-api-key") or b""
+        if len(key) > _KEY_BYTES:
+            key = blake2b(key).digest()
         account = self._accounts.get(key)
         if account is not None:
             self._accounts.move_to_end(key)

@@ -6,6 +6,7 @@ Source: https://platform.openai.com/docs/api-reference/chat/create; vLLM's
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from mockllm.dialects.chat_request import ChatRequest, read_chat, served_tier
@@ -13,7 +14,7 @@ from mockllm.dialects.chat_stream import ChatWriter, FieldsWriter, echoed, score
 from mockllm.dialects.chunks import FINGERPRINT, choice_ids, finish_json, ids_json
 from mockllm.dialects.dialect import Context, StepStream
 from mockllm.dialects.jsontext import quoted
-from mockllm.dialects.logprobs import chat_logprobs, prompt_logprobs
+from mockllm.dialects.logprobs import chat_logprobs, prepared, prompt_logprobs
 from mockllm.dialects.padding import PaddedWriter
 from mockllm.dialects.usage import plan_usage
 from mockllm.exchange import Timeline
@@ -65,6 +66,16 @@ class Chat:
             preamble = [padded.pad(choice, [event])[0] for choice, event in zip(plan.choices, preamble, strict=False)]
             return Timeline(plan.steps, StepStream(plan, padded).render, plan.offset_s, plan.after_s, preamble)
         return Timeline(plan.steps, StepStream(plan, writer).render, plan.offset_s, plan.after_s, preamble)
+
+    def prepare(self, context: Context) -> Iterator[None] | None:
+        """See `Dialect`."""
+
+        def write(choice: Choice, first: int, upto: int) -> None:
+            _logprobs(context, choice, first, upto)
+            if choice.prompt is not None and context.request.prompt_logprobs is not None and choice.index == 0:
+                prompt_logprobs(choice.prompt, context.request.prompt_logprobs, first, upto)
+
+        return prepared(context, write)
 
     def whole(self, context: Context) -> bytes:
         """See `Dialect`."""
@@ -134,14 +145,16 @@ def _function(segment: Segment) -> bytes:
     return b'{"name":%b,"arguments":"%b"}' % (quoted(segment.call.name), b"".join(segment.pieces))
 
 
-def _logprobs(context: Context, choice: Choice) -> bytes:
+def _logprobs(context: Context, choice: Choice, first: int = 0, upto: int | None = None) -> bytes:
     """Of the text or the refusal; null where there is neither, or none were asked for."""
     if choice.scores is None:
         return b"null"
     for segment in choice.segments:
         if segment.kind in ("text", "refusal"):
-            ids = segment.ids if context.request.tokens_as_ids else None
-            entries = chat_logprobs(choice.scores, segment.pieces, 0, context.request.logprobs or 0, ids)
+            ids = segment.ids[first:upto] if context.request.tokens_as_ids and segment.ids is not None else None
+            entries = chat_logprobs(
+                choice.scores, segment.pieces[first:upto], first, context.request.logprobs or 0, ids
+            )
             return scored(segment.kind, entries)
     return b"null"
 

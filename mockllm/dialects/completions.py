@@ -6,13 +6,14 @@ Source: https://platform.openai.com/docs/api-reference/completions/create; vLLM'
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from mockllm.dialects.chunks import FINGERPRINT, ChunkWriter, choice_ids, finish_json, ids_json
 from mockllm.dialects.completions_request import CompletionRequest, read_completion
 from mockllm.dialects.dialect import Context, StepStream
 from mockllm.dialects.jsontext import quoted
-from mockllm.dialects.logprobs import CompletionLogprobs, Run, prompt_logprobs
+from mockllm.dialects.logprobs import CompletionLogprobs, Run, prepared, prompt_logprobs
 from mockllm.dialects.usage import plan_usage
 from mockllm.exchange import Timeline
 from mockllm.generation.plan import Choice, GenerationRequest, Segment
@@ -38,6 +39,20 @@ class Completions:
         """See `Dialect`."""
         plan = context.plan
         return Timeline(plan.steps, StepStream(plan, CompletionWriter(context)).render, plan.offset_s, plan.after_s)
+
+    def prepare(self, context: Context) -> Iterator[None] | None:
+        """See `Dialect`."""
+        request = context.request
+
+        def write(choice: Choice, first: int, upto: int) -> None:
+            if request.logprobs is not None:
+                runs = _prompt_run(request, choice, first, upto) if request.echo else []
+                runs += [run for s in choice.segments for run in _run(request, choice, s, first, upto)]
+                CompletionLogprobs(request.logprobs).write(runs)
+            if choice.prompt is not None and request.prompt_logprobs is not None:
+                prompt_logprobs(choice.prompt, request.prompt_logprobs, first, upto)
+
+        return prepared(context, write)
 
     def whole(self, context: Context) -> bytes:
         """See `Dialect`."""
@@ -81,11 +96,12 @@ def _choice(context: Context, choice: Choice) -> bytes:
     )
 
 
-def _prompt_run(request: GenerationRequest, choice: Choice) -> list[Run]:
+def _prompt_run(request: GenerationRequest, choice: Choice, first: int = 0, upto: int | None = None) -> list[Run]:
     prompt = choice.prompt
     if prompt is None or prompt.scores is None:
         return []
-    return [(prompt.scores, prompt.pieces, 0, prompt.ids if request.tokens_as_ids else None)]
+    ids = prompt.ids[first:upto] if request.tokens_as_ids else None
+    return [(prompt.scores, prompt.pieces[first:upto], first, ids)]
 
 
 def _run(request: GenerationRequest, choice: Choice, segment: Segment, first: int, upto: int) -> list[Run]:

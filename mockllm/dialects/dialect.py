@@ -6,6 +6,7 @@ events. `StepStream` walks the plan; a `Writer` says what each part looks like.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -46,6 +47,10 @@ class Dialect(Protocol):
 
     def whole(self, context: Context) -> bytes:
         """The body of a whole reply."""
+        ...
+
+    def prepare(self, context: Context) -> Iterator[None] | None:
+        """Do the slow parts of a whole reply bit by bit, before `whole`; None where there are none."""
         ...
 
     def stream(self, context: Context) -> Timeline:

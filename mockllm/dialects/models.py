@@ -12,6 +12,9 @@ import msgspec
 
 from mockllm.errors import RequestError
 
+MOST_CHARACTERS = 1024
+"""Of a model's name: it stands in every chunk of a stream and in every record."""
+
 
 class Models:
     """The models that are served.
@@ -43,10 +46,15 @@ class Models:
         """The model that answers a request for `name`; `""` asks for none in particular, as vLLM allows.
 
         Raises:
-            RequestError: 404, there is no such model and `strict` is on.
+            RequestError: 404, there is no such model and `strict` is on; 400, the name is too long for any.
         """
         if not name:
             return self._default
+        if len(name) > MOST_CHARACTERS:
+            raise RequestError(
+                f"model must have at most {MOST_CHARACTERS} characters, got {len(name)}.",
+                param="model",
+            )
         if self._strict and name not in self._cards:
             raise unknown_model(name)
         return name

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import exp, log
+from typing import Any
 
 from msgspec import Struct
 
@@ -80,11 +81,15 @@ class Scores:
     Args:
         key: 16 bytes, the text's.
         vocabulary: Where alternatives come from.
+
+    Attributes:
+        written: What dialects wrote about each position, where that is to be used again; None for not.
     """
 
-    __slots__ = ("_key", "vocabulary")
+    __slots__ = ("_key", "vocabulary", "written")
 
     def __init__(self, key: bytes, vocabulary: Vocabulary) -> None:
+        self.written: dict[tuple[str, int], Any] | None = None
         self._key = derive(key, b"logprobs")
         self.vocabulary = vocabulary
 

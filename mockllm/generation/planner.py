@@ -28,6 +28,12 @@ from mockllm.generation.tokens import Tokenizer
 _PART_END = "\x1f"
 _MESSAGE_END = "\x1e"
 
+MOST_CHOICES = 4096
+"""The most replies to one request, prompts times `n`."""
+
+MOST_TOKENS = 1 << 20
+"""The most tokens of several replies together, shown prompts included: so far goes one request's work."""
+
 NO_MEDIA_TOKENS: Mapping[str, int] = {"image": 0, "audio": 0, "file": 0}
 
 
@@ -121,7 +127,14 @@ class Planner:
         if request.tools:
             self._calls.check(request.tools)
         shows = request.echo or request.token_ids or request.prompt_logprobs is not None
+        if len(request.prompts) * request.n > MOST_CHOICES:
+            raise RequestError(
+                f"A request can have at most {MOST_CHOICES} replies, prompts times n; this one asks for "
+                f"{len(request.prompts) * request.n}.",
+                param="n" if request.n > 1 else request.prompt_param,
+            )
         choices: list[Choice] = []
+        tokens = 0
         first_key = b""
         for prompt in request.prompts:
             key = make_key(seed, prompt_content(prompt))
@@ -129,7 +142,14 @@ class Planner:
             shown = self._shown(request, prompt, key) if shows else None
             for repeat in range(request.n):
                 each = derive(key, b"choice:%d" % repeat) if repeat else key
-                choices.append(self._composer.choice(request, prompt, shown, each, len(choices), room))
+                choice = self._composer.choice(request, prompt, shown, each, len(choices), room)
+                choices.append(choice)
+                tokens += choice.tokens + (0 if shown is None else len(shown.pieces))
+                if tokens > MOST_TOKENS and len(choices) > 1:
+                    raise RequestError(
+                        f"The replies to a request can have at most {MOST_TOKENS} tokens in all; here they have more.",
+                        param="n" if request.n > 1 else request.prompt_param,
+                    )
         steps = max([1, *[choice.tokens for choice in choices]])
         drawn = self._latency.draws or (own is not None and own.draws)
         timing_key = self._timing_key(first_key, occurrence_key) if drawn else b""

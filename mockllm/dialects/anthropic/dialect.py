@@ -52,6 +52,9 @@ class Messages:
         asked = decode_conversation(body)
         return asked.model, read_prompt(asked)
 
+    def prepare(self, context: Context) -> None:
+        """See `Dialect`."""
+
     def whole(self, context: Context) -> bytes:
         """See `Dialect`."""
         (choice,) = context.plan.choices

@@ -79,6 +79,9 @@ class Responses:
         )
         return ResponsesBody(asked, body if asked.stored else b"", messages, media, echo_of(asked)), request
 
+    def prepare(self, context: Context) -> None:
+        """See `Dialect`."""
+
     def whole(self, context: Context) -> bytes:
         """See `Dialect`."""
         return _encode(whole_response(context))
