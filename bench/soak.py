@@ -154,7 +154,7 @@ class Soak:
         return await asyncio.open_connection(sock=sock)
 
     def _request(self, kind: str, **more: Any) -> bytes:
-        text = f"{kind} {self._random.randrange(1000)}"
+        text = f"{kind} {self._random.randrange(100)}"
         body = json.dumps({"messages": [{"role": "user", "content": text}], **more}).encode()
         return b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nX-Request-Id: %b-\r\nContent-Length: %d\r\n\r\n%b" % (
             kind.encode(),

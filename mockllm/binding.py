@@ -9,6 +9,7 @@ import errno
 import os
 import socket
 import stat
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -41,6 +42,41 @@ def bind_tcp(host: str, port: int) -> list[socket.socket]:
             sock.close()
         raise
     return sockets
+
+
+def multiply(sockets: Sequence[socket.socket], count: int) -> list[list[socket.socket]] | None:
+    """As many sets of sockets on the same TCP addresses, among which the kernel spreads connections evenly.
+
+    Args:
+        sockets: Bound, not yet listening; they are the first set.
+        count: How many sets.
+
+    Returns:
+        The sets; None where the system cannot do that (Linux can, socket(7): SO_REUSEPORT).
+    """
+    if sys.platform != "linux" or any(sock.family == socket.AF_UNIX for sock in sockets):
+        return None
+    sets = [list(sockets)]
+    try:
+        # Only now: at the first binding it would have hidden that another server has the port.
+        for sock in sockets:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        for _ in range(count - 1):
+            sets.append([])
+            for sock in sockets:
+                twin = socket.socket(sock.family, sock.type, sock.proto)
+                sets[-1].append(twin)
+                twin.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                twin.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+                if sock.family == socket.AF_INET6:
+                    twin.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                twin.bind(sock.getsockname())
+    except OSError:
+        for twins in sets[1:]:
+            for twin in twins:
+                twin.close()
+        return None
+    return sets
 
 
 def bind_unix(path: str, mode: int) -> socket.socket:

@@ -208,7 +208,13 @@ class Server(Scripting):
         )
         for sock in self._sockets:
             self._listeners.append(
-                Listener(loop, sock, lambda: Connection(service), self._context, shared=self._worker is not None)
+                Listener(
+                    loop,
+                    sock,
+                    lambda: Connection(service),
+                    self._context,
+                    shared=self._worker is not None and self._worker.shared,
+                )
             )
         self._app.lifecycle.start(self.config.startup_delay_s)
         self._observe(service)

@@ -27,6 +27,7 @@ class Worker(Struct, frozen=True):
         records_at: Where the ledger of all is, in words.
         sink: Gets its records, as JSON lines; None where nobody wants them.
         pem: Key and certificate that were made for this start of all.
+        shared: Other workers accept on the same sockets.
     """
 
     number: int
@@ -36,6 +37,7 @@ class Worker(Struct, frozen=True):
     records_at: str
     sink: Callable[[bytes], None] | None = None
     pem: bytes | None = None
+    shared: bool = True
 
     def stem(self) -> str:
         """Digits for its ids, which tell its number."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import socket
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from mockllm.binding import multiply
 from mockllm.cli.run import (
     FAILED,
     OK,
@@ -29,6 +31,7 @@ from mockllm.config import Config
 from mockllm.errors import ConfigError
 from mockllm.generation.huggingface import cache_folder
 from mockllm.ledgerfile import LedgerFile
+from mockllm.listener import BACKLOG
 from mockllm.server import Server
 from mockllm.service import wait
 from mockllm.tls import self_signed
@@ -87,6 +90,7 @@ class _Parent:
             clock,
         )
         self._file: LedgerFile | None = None
+        self._sets: list[list[socket.socket]] | None = None  # where each worker has sockets of its own
         self._hurry = asyncio.Event()
 
     async def serve(self) -> int:
@@ -99,8 +103,11 @@ class _Parent:
             # Never started: it checks the settings, binds, and knows the address.
             server = Server(config, sockets=activated(os.environ), hub_cache=self._cache)
             sockets = server.bind()
-            for sock in sockets:  # from now on clients wait until a worker accepts
-                sock.listen()
+            self._sets = multiply(sockets, config.workers)
+            for sock in itertools.chain(
+                sockets, *(self._sets or [])
+            ):  # from now on clients wait until a worker accepts
+                sock.listen(BACKLOG)
             if config.ledger is not None:
                 self._file = file = LedgerFile.open(config.ledger)
                 self._books.sink = file.write
@@ -152,24 +159,25 @@ class _Parent:
             records_at = "This is one of several workers, which keep no records; --admin-port serves those of all."
         else:
             records_at = f"The records of all workers are at {self._admin.url}/mockllm/requests."
-        numbers = [sock.fileno() for sock in sockets]
+        sets = self._sets or [sockets] * config.workers
 
         def make_setup(number: int, first_seq: int) -> Setup:
             return Setup(
                 own,
                 number,
                 config.workers,
-                numbers,
+                [sock.fileno() for sock in sets[number - 1]],
                 self._board.fd,
                 first_seq,
                 records_at,
                 gather=config.ledger is not None or self._books.keep,
                 pem=self._pem,
+                shared=self._sets is None,
                 hub_cache=str(self._cache),
             )
 
         most_stop_s = config.drain_delay_s + config.shutdown_timeout_s
-        return Supervisor(make_setup, config.workers, sockets, self._board, self._books, most_stop_s)
+        return Supervisor(make_setup, config.workers, sets, self._board, self._books, most_stop_s)
 
     async def _publish(self) -> None:
         while True:
@@ -192,10 +200,15 @@ class _Parent:
     async def _release(self, server: Server) -> None:
         """Let go of the address when the workers do."""
         await wait(self._hurry, self._config.drain_delay_s)
+        await self._close_sockets(server)
+
+    async def _close_sockets(self, server: Server) -> None:
+        for sock in itertools.chain(*(self._sets or [])):
+            sock.close()
         await server.aclose()
 
     async def _close(self, server: Server) -> None:
-        await server.aclose()
+        await self._close_sockets(server)
         await self._admin.aclose(0.0)
         if self._file is not None:
             await self._file.close()

@@ -77,6 +77,7 @@ async def _serve(setup: Setup, link: socket.socket) -> None:
         setup.records_at,
         None if writer is None else writer.write,
         setup.pem,
+        setup.shared,
     )
     server = Server(
         setup.config,

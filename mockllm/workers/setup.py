@@ -27,6 +27,7 @@ class Setup(Struct):
         records_at: Where the ledger is, in words.
         gather: Whether it is to send its records.
         pem: Key and certificate, where they were made for this start.
+        shared: Other workers accept on the same sockets.
         hub_cache: Folder of Hugging Face models.
     """
 
@@ -39,4 +40,5 @@ class Setup(Struct):
     records_at: str
     gather: bool
     pem: bytes | None
+    shared: bool
     hub_cache: str | None

@@ -49,7 +49,7 @@ class Supervisor:
     Args:
         make_setup: Makes a worker's set-up out of its number and the number of its first request.
         count: How many workers.
-        sockets: What they listen on.
+        sockets: What each of them listens on.
         board: Where they publish; the parent's place is 0.
         books: Get their records, and what the dead had counted.
         most_stop_s: How long a stop may take by the settings.
@@ -59,7 +59,7 @@ class Supervisor:
         self,
         make_setup: Callable[[int, int], Setup],
         count: int,
-        sockets: Sequence[socket.socket],
+        sockets: Sequence[Sequence[socket.socket]],
         board: SharedBoard,
         books: Books,
         most_stop_s: float,
@@ -143,7 +143,8 @@ class Supervisor:
 
     async def _begin(self, worker: _Process, first_seq: int) -> None:
         setup = self._make_setup(worker.number, first_seq)
-        await worker.start(setup, [*[sock.fileno() for sock in self._sockets], self._board.fd], self._books.take)
+        descriptors = [sock.fileno() for sock in self._sockets[worker.number - 1]]
+        await worker.start(setup, [*descriptors, self._board.fd], self._books.take)
 
 
 class _Process:
