@@ -69,7 +69,7 @@ def _against_streams(rows: Sequence[Row], budget_ms: float) -> str:
     parts = [_frame(x, y, "streams", "lateness, ms")]
     limit = y.at(budget_ms)
     parts.append(f'<path d="M{_LEFT} {limit:.1f}H{_WIDTH - _RIGHT}" stroke="#999" stroke-dasharray="5 4"/>')
-    parts.append(f'<text x="{_WIDTH - _RIGHT + 6}" y="{limit + 4:.1f}">budget</text>')
+    parts.append(f'<text x="{_LEFT + 6}" y="{limit - 5:.1f}">budget</text>')
     values: dict[str, Callable[[Row], float]] = {
         "p50": lambda row: row.p50_ms,
         "p99": lambda row: row.p99_ms,
@@ -101,7 +101,8 @@ def _distribution(rows: Sequence[Row], report: Report) -> str:
             for number, value in enumerate(row.cdf_ms)
         ]
         parts.append(_line(points, colour))
-        parts.append(f'<text x="{points[-1][0] + 6:.1f}" y="{_TOP + 4 + 16 * shown.index(row)}">{row.streams:,}</text>')
+        place = f'x="{_WIDTH - _RIGHT + 8}" y="{_TOP + 4 + 16 * shown.index(row)}"'
+        parts.append(f'<text {place} style="fill:{colour}">{row.streams:,} streams</text>')
     return _svg(parts)
 
 
