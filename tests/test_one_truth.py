@@ -150,6 +150,18 @@ def test_a_content_filter() -> None:
     assert seen["ending"][2] == {"reason": "content_filter"}
 
 
+@pytest.mark.parametrize("reasoning", ["", "Hm, well."])
+def test_a_reply_of_which_a_content_filter_leaves_nothing(reasoning: str) -> None:
+    override = {"mockllm": {"text": "", "reasoning": reasoning, "finish_reason": "content_filter"}}
+    seen = assert_one_truth(Config(), CHAT | override, RESPONSES | override)
+    assert seen["ending"][2] == {"reason": "content_filter"}
+    assert (seen["items"][-1]["parts"], seen["items"][-1]["status"]) == (["refusal"], "incomplete")
+    server = VirtualServer(Config())
+    reply = server.post("/v1/responses", {"model": "m"} | RESPONSES | override)
+    server.run()
+    assert json.loads(reply.body)["output"][-1]["content"][0]["refusal"] == seen["items"][-1]["texts"][0]
+
+
 @pytest.mark.parametrize("calls", [1, 3])
 def test_calls(calls: int) -> None:
     config = Config(tool_calls=str(calls))

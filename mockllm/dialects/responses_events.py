@@ -15,6 +15,9 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, json
 
+FILTER_REFUSAL = "The provider's content filter withheld this reply."
+"""The refusal in place of a reply of which a content filter left nothing."""
+
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
 ResponseStatus = Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
 

@@ -30,6 +30,7 @@ from mockllm.dialects.convert.echo import Echo
 from mockllm.dialects.convert.items import EndStatus, OpenCall, OpenMessage, OpenReasoning, Outbox
 from mockllm.dialects.convert.mapping import clean_call_id, response_error, token_logprobs, url_citation, usage
 from mockllm.dialects.responses_events import (
+    FILTER_REFUSAL,
     IncompleteDetails,
     Item,
     Response,
@@ -43,7 +44,6 @@ from mockllm.dialects.responses_events import (
     Usage,
 )
 
-FILTER_REFUSAL = "The provider's content filter withheld this reply."
 NO_FINISH = StreamError("The stream ended without a finish reason.", code="server_error")
 
 Cut = Literal["max_output_tokens", "content_filter"]

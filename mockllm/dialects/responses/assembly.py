@@ -9,6 +9,8 @@ Rules:
   API shows it, and else as raw `reasoning_text`, as servers of open models do. Every token of it
   is streamed either way.
 - What a cut hit, the last item, is `incomplete`, and so is the response then.
+- A reply of which a content filter left nothing is a refusal that says so, as in the converter; it is no
+  token of the reply.
 """
 
 from __future__ import annotations
@@ -22,11 +24,12 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from mockllm.dialects.dialect import Context
-from mockllm.dialects.jsontext import plain
+from mockllm.dialects.jsontext import inner, plain
 from mockllm.dialects.responses.body import ResponsesBody
 from mockllm.dialects.responses.logprobs import TextLogprobs, with_bytes
 from mockllm.dialects.responses.request import ResponsesRequest
 from mockllm.dialects.responses_events import (
+    FILTER_REFUSAL,
     CustomToolCallItem,
     FunctionCallItem,
     IncompleteDetails,
@@ -50,6 +53,7 @@ from mockllm.generation.plan import Choice, Segment
 ID_PREFIX = "resp_"
 _FIRST_INPUT = 0x8000
 _PREFIXES = {"reasoning": "rs_", "text": "msg_", "refusal": "msg_", "tool": "fc_"}
+_WITHHELD = Segment("refusal", [inner(FILTER_REFUSAL)])
 _CUTS: dict[str, Any] = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
@@ -106,6 +110,8 @@ def drafts(response_id: str, choice: Choice) -> list[Draft]:
         if segment.call is not None and segment.call.kind == "custom":
             prefix = "ctc_"
         items.append(Draft(item_id(response_id, prefix, len(items)), len(items), [segment]))
+    if choice.finish_reason == "content_filter" and all(draft.kind == "reasoning" for draft in items):
+        items.append(Draft(item_id(response_id, "msg_", len(items)), len(items), [_WITHHELD]))
     if items and choice.finish_reason in _CUTS:
         items[-1].cut = True
     return items

@@ -128,7 +128,12 @@ class ResponsesWriter:
         return [] if self._opened_at_head else self.opening()
 
     def close(self, choice: Choice) -> list[bytes]:
-        return []
+        if self._item == len(self._drafts):
+            return []
+        withheld = self._drafts[self._item].segments[0]  # what stands for a reply of which nothing is left
+        events = self.begin(choice, withheld)
+        events += self.tokens(choice, withheld, 0, len(withheld.pieces), 0)
+        return events + self.end(choice, withheld)
 
     def finish(self) -> list[bytes]:
         final = ended(self._base, self._context, self._output)

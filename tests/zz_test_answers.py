@@ -1,0 +1,183 @@
+"""Whatever a request asks for: its stream amounts to its whole reply, and usage counts what was sent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.answers import CHAT, COMPLETIONS, Json, Mock, assemble, generated
+
+MOCKS = [
+    Mock(),
+    Mock(output_tokens=30, output_tokens_std=20, reasoning_tokens={"default": 7}, seed=5),
+    Mock(tool_call_probability=0.5, tool_calls="1-3", refusal_probability=0.3, content_filter_probability=0.2),
+]
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string"},
+        "days": {"type": "integer", "minimum": 1, "maximum": 9},
+        "unit": {"enum": ["°C", "°F"]},
+        "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
+    },
+    "required": ["city", "unit"],
+}
+FUNCTION = {"name": "get_weather", "parameters": SCHEMA}
+TOOLS = [
+    {"type": "function", "function": FUNCTION},
+    {"type": "function", "function": {"name": "now"}},
+    {"type": "custom", "custom": {"name": "shell"}},
+]
+TOOL_CHOICES: list[Any] = [
+    "none",
+    "auto",
+    "required",
+    {"type": "function", "function": {"name": "now"}},
+    {"type": "custom", "custom": {"name": "shell"}},
+    {
+        "type": "allowed_tools",
+        "allowed_tools": {"mode": "required", "tools": [{"type": "custom", "custom": {"name": "shell"}}]},
+    },
+]
+FORMATS: list[Any] = [
+    {"type": "text"},
+    {"type": "json_object"},
+    {"type": "json_schema", "json_schema": {"name": "weather", "schema": SCHEMA, "strict": True}},
+]
+
+
+def some(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
+    """Bodies with any of the fields."""
+    return st.fixed_dictionaries({}, optional=fields)
+
+
+COMMON: dict[str, st.SearchStrategy[Any]] = {
+    "n": st.integers(1, 3),
+    "max_tokens": st.integers(1, 40),
+    "min_tokens": st.integers(0, 20),
+    "ignore_eos": st.booleans(),
+    "seed": st.integers(0, 3),
+    "stop": st.sampled_from(["a", "e", ".", "the", " o", [" a", "s,"]]),
+    "include_stop_str_in_output": st.booleans(),
+    "response_format": st.sampled_from(FORMATS),
+}
+CHAT_BODIES = some(
+    **COMMON,
+    tools=st.just(TOOLS),
+    parallel_tool_calls=st.booleans(),
+    reasoning_effort=st.sampled_from(["none", "minimal", "low"]),
+)
+COMPLETION_BODIES = some(
+    **COMMON,
+    prompt=st.sampled_from(["Hi", ["One", "Two"], [1, 2, 3], [[72, 105], "Text"], "Zoë said: 水"]),
+    echo=st.booleans(),
+    logprobs=st.integers(0, 5),
+    guided_choice=st.just(["yes", "no", "perhaps, “maybe”"]),
+)
+CUTS = st.lists(st.integers(1, 60), max_size=4)
+
+
+def check(mock: Mock, path: str, body: Json, cuts: list[int]) -> Json:
+    if "min_tokens" in body:  # more than the limit would be refused
+        limit = body.get("max_tokens", 16 if path == COMPLETIONS else 20)
+        body = body | {"min_tokens": min(body["min_tokens"], limit)}
+    whole = mock.whole(path, **body)
+    streamed = assemble(mock.chunks(path, *cuts, **body))
+    assert streamed["usage"] == whole["usage"]
+    assert len(streamed["choices"]) == len(whole["choices"])
+    for ours, theirs in zip(streamed["choices"], whole["choices"], strict=True):
+        for choice in (ours, theirs):
+            message = choice.get("message", {})
+            if not any((choice["logprobs"] or {}).values()):
+                choice["logprobs"] = None  # of no tokens
+            for call in message.get("tool_calls", ()):
+                assert call.pop("id").startswith("call_")  # unique, and so no part of the answer
+            message["content"] = message.get("content") or None
+        assert ours == theirs
+    return whole
+
+
+@settings(deadline=None, max_examples=1200)
+@given(st.sampled_from(MOCKS), CHAT_BODIES, st.sampled_from(TOOL_CHOICES), st.integers(-1, 4), CUTS)
+def test_a_chat_stream_amounts_to_the_whole_reply(
+    mock: Mock, body: Json, tool_choice: Any, top_logprobs: int, cuts: list[int]
+) -> None:
+    if "tools" in body:
+        body = body | {"tool_choice": tool_choice}
+    if top_logprobs >= 0:
+        body = body | {"logprobs": True, "top_logprobs": top_logprobs}
+    whole = check(mock, CHAT, body, cuts)
+    for choice in whole["choices"]:
+        if body.get("logprobs") and choice["message"]["content"]:
+            tokens = [entry["token"] for entry in choice["logprobs"]["content"]]
+            assert "".join(tokens) == choice["message"]["content"]
+    if "stop" not in body:
+        assert sum(map(generated, whole["choices"])) == whole["usage"]["completion_tokens"]
+
+
+@settings(deadline=None, max_examples=1200)
+@given(st.sampled_from(MOCKS), COMPLETION_BODIES, CUTS)
+def test_a_completions_stream_amounts_to_the_whole_reply(mock: Mock, body: Json, cuts: list[int]) -> None:
+    if "guided_choice" in body:
+        body = {key: value for key, value in body.items() if key != "response_format"}
+    whole = check(mock, COMPLETIONS, body, cuts)
+    for choice in whole["choices"]:
+        logprobs = choice["logprobs"]
+        if logprobs is not None:
+            assert "".join(logprobs["tokens"]) == choice["text"]
+            for offset, token in zip(logprobs["text_offset"], logprobs["tokens"], strict=True):
+                assert choice["text"][offset : offset + len(token)] == token
+    if "stop" not in body and not body.get("echo"):
+        assert sum(map(generated, whole["choices"])) == whole["usage"]["completion_tokens"]
+
+
+@settings(deadline=None, max_examples=1200)
+@given(st.sampled_from(MOCKS), CHAT_BODIES, st.integers(1, 30))
+def test_the_limit_only_cuts(mock: Mock, body: Json, limit: int) -> None:
+    """The first tokens are the same at any limit."""
+    body = body | {"n": 1, "ignore_eos": False, "min_tokens": 0}
+    long, short = (mock.message(**body | {"max_tokens": tokens}) for tokens in (limit + 20, limit))
+    for key in ("content", "refusal", "reasoning_content"):
+        assert (long.get(key) or "").startswith(short.get(key) or "")
+    for theirs, ours in zip(long.get("tool_calls", ()), short.get("tool_calls", ()), strict=False):
+        kind = ours["type"]
+        assert json.dumps(theirs[kind])[:-2].startswith(json.dumps(ours[kind])[:-2])
+
+
+def test_other_settings_of_one_seed_give_the_same_text() -> None:
+    plain = Mock().text(max_tokens=6)
+    assert Mock().text(max_tokens=6, logprobs=True) == plain
+    assert Mock().text(max_tokens=6, stop="☃") == plain
+    assert Mock().text(max_tokens=6, temperature=0.3, user="somebody") == plain
+    assert Mock().text(max_tokens=6, seed=1) != plain
+    assert Mock(seed=1).text(max_tokens=6) == Mock().text(max_tokens=6, seed=1)
+
+
+ODD = 'a%b %d\n\t"é水🌟\u2028\\'
+ODD_SCHEMA = {"type": "object", "properties": {"n": {"const": 10**25}, "s": {"const": ODD}}, "required": ["n", "s"]}
+ODD_TOOL = {"type": "function", "function": {"name": "f", "parameters": ODD_SCHEMA}}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (CHAT, {"guided_choice": [""]}),
+        (CHAT, {"guided_choice": [ODD], "logprobs": True, "top_logprobs": 3}),
+        (CHAT, {"tools": [ODD_TOOL], "tool_choice": "required", "return_token_ids": True}),
+        (CHAT, {"messages": [{"role": "user", "content": ODD}], "prompt_logprobs": 20}),
+        (COMPLETIONS, {"prompt": ODD, "echo": True, "logprobs": 5, "max_tokens": 0}),
+        (COMPLETIONS, {"prompt": "", "echo": True, "logprobs": 1, "max_tokens": 0}),
+        (COMPLETIONS, {"prompt": "", "prompt_logprobs": 1}),
+        (COMPLETIONS, {"prompt": [55357, 56832], "echo": True, "logprobs": 2, "return_token_ids": True}),
+    ],
+)
+def test_odd_texts(path: str, body: Json) -> None:
+    """Escapes, formats, halves of surrogate pairs, and nothing at all."""
+    for mock in MOCKS:
+        whole = mock.whole(path, **body)
+        if "prompt_logprobs" not in body:
+            assert assemble(mock.chunks(path, 1, **body))["usage"] == whole["usage"]
