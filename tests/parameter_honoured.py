@@ -24,6 +24,7 @@ from tests.parameter_rows import (
     called,
     counts_in_stream,
     differs,
+    gathers,
     hides_reasoning,
     includes_stop,
     is_json,
@@ -451,6 +452,7 @@ ROWS = [
         truncates,
     ),
     Row("return_token_ids", HONOURED, "true or false (vLLM)", [True, False, None], NO_FLAG, shows_ids),
+    Row("stream_interval", HONOURED, "tokens of a chunk, 1 or more (vLLM)", [1, 5, None], [0, *NO_COUNT], gathers),
     Row("request_id", HONOURED, "text; ends the reply's id (vLLM)", ["a", "", None], NO_TEXT, names_reply),
     Row(
         "return_tokens_as_token_ids",

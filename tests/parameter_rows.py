@@ -146,6 +146,10 @@ def budgets_reasoning(mock: Mock, path: str) -> bool:
     return bool(usage["completion_tokens_details"]["reasoning_tokens"] == 2)
 
 
+def gathers(mock: Mock, path: str) -> bool:
+    return len(mock.chunks(path, stream_interval=4)) < len(mock.chunks(path)) - 4
+
+
 def names_reply(mock: Mock, path: str) -> bool:
     given = 'a "b" 100% \n\u00e9'
     prefix = "cmpl-" if path == COMPLETIONS else "chatcmpl-"

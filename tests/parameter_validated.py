@@ -140,7 +140,6 @@ ROWS = [
         [-2, 1.5, "1"],
         endpoints=COMPLETIONS_ONLY,
     ),
-    Row("stream_interval", VALIDATED, "1 or more (vLLM)", [1, 5, None], [0, *NO_COUNT]),
     Row("priority", VALIDATED, "64-bit whole number (vLLM)", [-5, 5, None], [2**63, 1.5, "1"]),
     Row("session_id", VALIDATED, "text (vLLM)", ["a", None], NO_TEXT),
     Row(

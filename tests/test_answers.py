@@ -63,6 +63,8 @@ COMMON: dict[str, st.SearchStrategy[Any]] = {
     "seed": st.integers(0, 3),
     "stop": st.sampled_from(["a", "e", ".", "the", " o", [" a", "s,"]]),
     "include_stop_str_in_output": st.booleans(),
+    "stream_interval": st.integers(1, 7),
+    "return_token_ids": st.booleans(),
     "response_format": st.sampled_from(FORMATS),
 }
 CHAT_BODIES = some(
@@ -97,6 +99,8 @@ def check(mock: Mock, path: str, body: Json, cuts: list[int]) -> Json:
             for call in message.get("tool_calls", ()):
                 assert call.pop("id").startswith("call_")  # unique, and so no part of the answer
             message["content"] = message.get("content") or None
+            choice["token_ids"] = choice.get("token_ids") or []
+            choice.pop("prompt_token_ids", None)  # of a whole chat reply, they stand beside the choices
         assert ours == theirs
     return whole
 
@@ -146,6 +150,25 @@ def test_the_limit_only_cuts(mock: Mock, body: Json, limit: int) -> None:
     for theirs, ours in zip(long.get("tool_calls", ()), short.get("tool_calls", ()), strict=False):
         kind = ours["type"]
         assert json.dumps(theirs[kind])[:-2].startswith(json.dumps(ours[kind])[:-2])
+
+
+@pytest.mark.parametrize("path", [CHAT, COMPLETIONS])
+@pytest.mark.parametrize("cuts", [(), (3,), (1, 2, 5, 6)])
+def test_a_stream_interval_is_the_tokens_of_a_chunk(path: str, cuts: tuple[int, ...]) -> None:
+    """The first token goes alone, and what is left at the end waits no longer."""
+    options = {"include_usage": True, "continuous_usage_stats": True}
+    chunks = Mock(output_tokens=12).chunks(path, *cuts, stream_interval=4, stream_options=options)
+    counts = [chunk["usage"]["completion_tokens"] for chunk in chunks if chunk["choices"]]
+    assert counts == [0] * (path == CHAT) + [1, 5, 9, 12, 12]
+
+
+def test_a_stream_interval_holds_for_reasoning_under_two_names() -> None:
+    mock = Mock(output_tokens=3, reasoning_tokens={"default": 6}, reasoning_field="both")
+    deltas = [chunk["choices"][0]["delta"] for chunk in mock.chunks(CHAT, 2, 4, stream_interval=3)[1:-2]]
+    reasoning = [delta["reasoning"] for delta in deltas if "reasoning" in delta]
+    assert [delta["reasoning_content"] for delta in deltas if "reasoning" in delta] == reasoning
+    assert [len(text.split()) for text in reasoning] == [1, 3, 2]
+    assert len(deltas) == len(reasoning) + 2
 
 
 def test_other_settings_of_one_seed_give_the_same_text() -> None:

@@ -15,6 +15,7 @@ from mockllm.dialects.convert import ChatToResponses
 from tests.answers import CHAT as CHAT_PATH
 from tests.answers import RESPONSES as RESPONSES_PATH
 from tests.answers import Mock
+from tests.asking import Asker
 from tests.invariants import violations
 
 PARAMETERS = {
@@ -262,6 +263,12 @@ def test_calls_and_refusals_in_the_prompt_are_counted_and_change_the_answer() ->
     longer = answers(arguments='{"a":1,"b":2}')
     assert longer[0] == longer[1]
     assert longer[0][1] > usual[0][1]
+
+
+def test_tokenize_counts_what_usage_does() -> None:
+    messages = conversations()[CHAT_PATH]["messages"]
+    usage = Mock().whole(CHAT_PATH, messages=messages)["usage"]
+    assert Asker().post("/tokenize", messages=messages).json["count"] == usage["prompt_tokens"]
 
 
 def test_a_call_that_the_server_made_counts_alike_when_it_comes_back_or_is_remembered() -> None:

@@ -88,11 +88,11 @@ class ChatWriter(ChunkWriter):
         key = b'custom":{"input' if segment.call.kind == "custom" else b'function":{"arguments'
         return b'"delta":{"tool_calls":[{"index":%d,"%b":"' % (self._tool_index[choice.index], key), b'"}}]}'
 
-    def _logprobs(self, choice: Choice, segment: Segment, piece: bytes, position: int) -> bytes:
+    def _logprobs(self, choice: Choice, segment: Segment, first: int, upto: int) -> bytes:
         if choice.scores is None or segment.kind not in ("text", "refusal"):
             return b"null"
-        ids = segment.ids[position : position + 1] if self._as_ids and segment.ids else None
-        return scored(segment.kind, chat_logprobs(choice.scores, (piece,), position, self._top, ids))
+        ids = segment.ids[first:upto] if self._as_ids and segment.ids else None
+        return scored(segment.kind, chat_logprobs(choice.scores, segment.pieces[first:upto], first, self._top, ids))
 
 
 class FieldsWriter(ChatWriter):
@@ -105,9 +105,9 @@ class FieldsWriter(ChatWriter):
             return []
         keys = [b'"%b":"' % field.encode() for field in self._reasoning_fields]
         return [
-            self.chunk(choice.index, b'"delta":{%b}' % b",".join([key + piece + b'"' for key in keys]), before + number)
-            for number, piece in enumerate(segment.pieces[first:upto], 1)
-            if piece
+            self.chunk(choice.index, b'"delta":{%b}' % b",".join([key + text + b'"' for key in keys]), out)
+            for _, _, text, out in self._stretches(choice, segment, first, upto, before)
+            if text
         ]
 
 

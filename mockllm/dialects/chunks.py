@@ -3,13 +3,13 @@
 A chunk of one token is a prefix, its piece and a suffix; the prefix and the suffix are made once
 a segment. With logprobs, or with the usage on every chunk, the suffix differs from token to token.
 
-Source: https://platform.openai.com/docs/api-reference/chat-streaming; vLLM's `continuous_usage_stats`
-and `stop_reason`.
+Source: https://platform.openai.com/docs/api-reference/chat-streaming; vLLM's `continuous_usage_stats`,
+`stop_reason` and `stream_interval`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from mockllm.dialects.dialect import Context
 from mockllm.dialects.jsontext import quoted
@@ -41,8 +41,12 @@ class ChunkWriter:
         self._tail = b'],"usage":null}\n\n' if request.include_usage else b"]}\n\n"
         self._ids = request.token_ids
         self._made: dict[int, tuple[Segment, bytes, bytes]] = {}  # a choice's segment, its prefix and its suffix
+        self._interval = request.stream_interval
+        self._held: dict[int, int] = {}  # of a choice's segment, the first token that is not out yet
         # Whether what stands behind a piece is the same for all of them.
-        self._plain = request.logprobs is None and not request.continuous_usage and not request.token_ids
+        self._plain = not (
+            request.logprobs is not None or request.continuous_usage or request.token_ids or self._interval > 1
+        )
 
     # ---- what a dialect says -----------------------------------------------------------------
 
@@ -50,8 +54,8 @@ class ChunkWriter:
         """What stands before and after a piece in the choice's object."""
         raise NotImplementedError
 
-    def _logprobs(self, choice: Choice, segment: Segment, piece: bytes, position: int) -> bytes:
-        """The `logprobs` of one token; `null` where its segment has none."""
+    def _logprobs(self, choice: Choice, segment: Segment, first: int, upto: int) -> bytes:
+        """The `logprobs` of the segment's tokens first … upto-1; `null` where it has none."""
         raise NotImplementedError
 
     # ---- chunks ------------------------------------------------------------------------------
@@ -111,15 +115,43 @@ class ChunkWriter:
             b'%b%b%b,"logprobs":%b,"finish_reason":null%b}%b'
             % (
                 prefix,
-                piece,
+                text,
                 closing,
-                self._logprobs(choice, segment, piece, first + number),
-                b"" if ids is None else ids_json("token_ids", ids[first + number : first + number + 1]),
-                self._close_chunk(before + number + 1),
+                self._logprobs(choice, segment, start, stop),
+                b"" if ids is None else ids_json("token_ids", ids[start:stop]),
+                self._close_chunk(out),
             )
-            for number, piece in enumerate(pieces)
-            if piece or ids is not None
+            for start, stop, text, out in self._stretches(choice, segment, first, upto, before)
+            if text or ids is not None
         ]
+
+    def _stretches(
+        self, choice: Choice, segment: Segment, first: int, upto: int, before: int
+    ) -> Iterable[tuple[int, int, bytes, int]]:
+        """The chunks that tokens first … upto-1 complete.
+
+        The choice's first token is a chunk of its own, then follow `stream_interval` tokens each; what is left at
+        the end of a segment waits no longer.
+
+        Returns:
+            The first token of each and the one behind its last, their text, and how many of the choice are out then.
+        """
+        if self._interval == 1:
+            offset = before - first + 1
+            return [(number, number + 1, segment.pieces[number], number + offset) for number in range(first, upto)]
+        return self._gathered(choice, segment, first, upto, before)
+
+    def _gathered(
+        self, choice: Choice, segment: Segment, first: int, upto: int, before: int
+    ) -> Iterator[tuple[int, int, bytes, int]]:
+        pieces, interval = segment.pieces, self._interval
+        held = self._held.get(choice.index, 0) if first else 0
+        for number in range(first, upto):
+            earlier = before + number - first
+            if earlier % interval == 0 or number + 1 == len(pieces):
+                yield held, number + 1, b"".join(pieces[held : number + 1]), earlier + 1
+                held = number + 1
+        self._held[choice.index] = held
 
     def end(self, choice: Choice, segment: Segment) -> list[bytes]:
         return []

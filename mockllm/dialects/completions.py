@@ -140,8 +140,8 @@ class CompletionWriter(ChunkWriter):
     def _around(self, choice: Choice, segment: Segment) -> tuple[bytes, bytes]:
         return b'"text":"', b'"'
 
-    def _logprobs(self, choice: Choice, segment: Segment, piece: bytes, position: int) -> bytes:
+    def _logprobs(self, choice: Choice, segment: Segment, first: int, upto: int) -> bytes:
         if choice.scores is None:
             return b"null"
-        run = _run(self._context.request, choice, segment, position, position + 1)
+        run = _run(self._context.request, choice, segment, first, upto)
         return self._written[choice.index].write(run)

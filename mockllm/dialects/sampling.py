@@ -133,6 +133,8 @@ def sample(asked: Sampling, request: GenerationRequest, lenient: bool) -> None:
     request.reasoning_limit_tokens = asked.thinking_token_budget
     if asked.logprob_token_ids is not None and request.logprobs is None:
         raise RequestError("logprob_token_ids is only allowed with logprobs.", param="logprob_token_ids")
+    if asked.stream_interval is not None:
+        request.stream_interval = asked.stream_interval
     if asked.request_id:
         request.reply_id = piece(asked.request_id).decode()
     if asked.mockllm is not UNSET:

@@ -126,6 +126,7 @@ class GenerationRequest(Struct):
             assistant's (vLLM's chat).
         token_ids: The reply shows the tokens' ids (vLLM's `return_token_ids`).
         tokens_as_ids: Logprobs name tokens as `token_id:N` (vLLM's `return_tokens_as_token_ids`).
+        stream_interval: A stream's chunks have so many tokens each, but for the first one's (vLLM).
         prompt_limit_tokens: Of a longer prompt only its last tokens are read (vLLM's `truncate_prompt_tokens`).
         reasoning_limit_tokens: Longest reasoning (vLLM's `thinking_token_budget`).
         seed: The request's own, which takes the place of the server's.
@@ -159,6 +160,7 @@ class GenerationRequest(Struct):
     echo: bool = False
     token_ids: bool = False
     tokens_as_ids: bool = False
+    stream_interval: int = 1
     prompt_limit_tokens: int | None = None
     reasoning_limit_tokens: int | None = None
     tools: tuple[Tool, ...] = ()
