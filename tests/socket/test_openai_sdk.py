@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Any
 
@@ -143,6 +143,31 @@ class TestWholeReplies:
         for choice in reply.choices:
             assert choice.logprobs is not None
             assert "".join(choice.logprobs.tokens or ()) == choice.text
+
+    def test_what_the_sdks_types_have_no_room_for(self, client: openai.OpenAI) -> None:
+        """With strict validation the SDK raises at what the API sends nevertheless; without, it is taken as it is.
+
+        The null finish reason of a completions chunk, a custom tool's call in a stream, and vectors in base64, which
+        the SDK itself asks for. Beside them there is the null logprob of an echoed prompt's first token.
+        """
+        custom: Any = [{"type": "custom", "custom": {"name": "shell"}}]
+        asked: list[Callable[[], Any]] = [
+            lambda: list(client.completions.create(model="m", prompt="One", stream=True)),
+            lambda: list(
+                client.chat.completions.create(
+                    model="m", messages=MESSAGES, tools=custom, tool_choice="required", stream=True
+                )
+            ),
+            lambda: client.embeddings.create(model="m", input="One"),
+            lambda: client.completions.create(model="m", prompt="Tell me", logprobs=1, max_tokens=1, echo=True),
+        ]
+        for ask in asked:
+            if client._strict_response_validation:
+                with pytest.raises(openai.APIResponseValidationError):
+                    ask()
+            else:
+                assert ask()
+        assert client.embeddings.create(model="m", input="One", encoding_format="float").data[0].embedding
 
     def test_where_the_api_says_null_though_the_sdks_type_has_no_room_for_it(self, server: ServerThread) -> None:
         """A completions chunk's finish reason, and the logprob of a prompt's first token."""
