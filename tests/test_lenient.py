@@ -103,3 +103,24 @@ def test_an_unknown_model_is_still_refused_where_that_was_asked_for() -> None:
 def test_every_dialect_is_lenient(path: str, body: dict[str, Any]) -> None:
     assert Client().ask("POST", path, body).status == 400
     assert Client(lenient=True).ask("POST", path, body).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}]}),
+        ("/v1/completions", {"prompt": "hi"}),
+        ("/v1/responses", {"input": "hi"}),
+    ],
+)
+def test_more_stop_sequences_than_the_api_takes_are_all_looked_for(path: str, body: dict[str, Any]) -> None:
+    def text(stop: list[str]) -> str:
+        reply = Client(lenient=True).ask("POST", path, body | {"stop": stop}).json
+        part = reply["output"][0]["content"][0] if "output" in reply else reply["choices"][0]
+        found = part["text"] if "text" in part else part["message"]["content"]
+        assert isinstance(found, str)
+        return found
+
+    stops = ["☃", "☂", "☀", "☁", text([]).split()[3]]
+    assert Client().ask("POST", path, body | {"stop": stops}).status == 400
+    assert text(stops) == text(stops[4:]) != text([])

@@ -182,7 +182,12 @@ class App(BaseApp):
         add(Route("/v1/models/", {"GET": self._one_model}, prefix=True), api=True)
         add(Route("/v1/chat/completions", {"POST": generate(chat)}, overridable=True), api=True)
         responses = ResponsesRoutes(
-            self._generator, self._replies, config.opening_events, config.max_model_len, self._worker
+            self._generator,
+            self._replies,
+            config.opening_events,
+            config.max_model_len,
+            self._worker,
+            lenient=config.lenient,
         )
         for route in responses.routes():
             add(route, api=True)

@@ -33,6 +33,7 @@ class ResponsesRoutes:
         opening_events: When `created` and `in_progress` leave: `at-head` or `with-first-token`.
         max_model_len: Longest prompt and reply together, in tokens.
         worker: Which of several processes this is; None for the only one.
+        lenient: Bounds that can be passed are.
     """
 
     def __init__(
@@ -42,13 +43,15 @@ class ResponsesRoutes:
         opening_events: str,
         max_model_len: int,
         worker: Worker | None = None,
+        *,
+        lenient: bool = False,
     ) -> None:
         self._generator = generator
         self._replies = replies
         self.store = ResponseStore()
         if worker is not None:
             self.store.elsewhere = worker.elsewhere
-        self._dialect = Responses(self.store, opening_events, generator.prompt_tokens, max_model_len)
+        self._dialect = Responses(self.store, opening_events, generator.prompt_tokens, max_model_len, lenient)
 
     def routes(self) -> list[Route]:
         """The route table's lines."""

@@ -31,6 +31,7 @@ class Responses:
         opening_events: When `created` and `in_progress` leave: `at-head` or `with-first-token`.
         count: Tokens of a prompt, for `truncation: "auto"`.
         max_model_len: Longest prompt and reply together, in tokens.
+        lenient: Bounds that can be passed are.
     """
 
     id_prefix = ID_PREFIX
@@ -41,11 +42,13 @@ class Responses:
         opening_events: str = "at-head",
         count: Callable[[Prompt], int] = lambda prompt: 0,
         max_model_len: int = 131_072,
+        lenient: bool = False,
     ) -> None:
         self._store = store
         self._count = count
         self._max_model_len = max_model_len
         self._opened_at_head = opening_events == "at-head"
+        self._lenient = lenient
 
     def decode(self, body: bytes) -> tuple[ResponsesBody, GenerationRequest]:
         """See `Dialect`."""
@@ -66,7 +69,7 @@ class Responses:
             prompt_param="input",
             min_tokens=asked.min_tokens or 0,
             exact=bool(asked.ignore_eos),
-            stop=read_stop(asked.stop or ()),
+            stop=read_stop(asked.stop or (), self._lenient),
             include_stop=bool(asked.include_stop_str_in_output),
             seed=asked.seed,
             logprobs=(asked.top_logprobs or 0) if asked.with_logprobs else None,
