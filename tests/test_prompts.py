@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.answers import CHAT, COMPLETIONS, TOKENIZER, Json, Mock, assemble
+from tests.answers import CHAT, COMPLETIONS, RESPONSES, TOKENIZER, Json, Mock, assemble
+from tests.asking import Asker
 
 MOCK = Mock()
-IMAGE = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
+IMAGE: Json = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
 AUDIO = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
 FILE = {"type": "file", "file": {"file_id": "file-1"}}
 
@@ -79,6 +80,22 @@ class TestMedia:
         texts = [MOCK.text(messages=user(*parts)) for parts in ([IMAGE], [other], [IMAGE, other], [IMAGE])]
         assert len(set(texts)) == 3
         assert texts[0] == texts[3]
+
+    def test_an_image_in_another_message_has_another_answer_in_every_dialect(self) -> None:
+        def turns(place: int, image: Json, kind: str) -> list[Json]:
+            said = [[{"type": kind, "text": text}] for text in ("One", "Two")]
+            return [{"role": "user", "content": [*part, image][: 1 + (k == place)]} for k, part in enumerate(said)]
+
+        native = {"type": "input_image", "image_url": IMAGE["image_url"]["url"]}
+        source = {"type": "image", "source": {"type": "url", "url": IMAGE["image_url"]["url"]}}
+        texts = []
+        for place in (0, 1):
+            chat = MOCK.text(messages=turns(place, IMAGE, "text"))
+            reply = MOCK.whole(RESPONSES, input=turns(place, native, "input_text"))
+            message = Asker().post("/v1/messages", max_tokens=64, messages=turns(place, source, "text")).json
+            assert reply["output"][0]["content"][0]["text"] == message["content"][0]["text"] == chat
+            texts.append(chat)
+        assert texts[0] != texts[1]
 
     @pytest.mark.parametrize(
         "part",

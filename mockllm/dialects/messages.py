@@ -142,9 +142,11 @@ def prompt_of(messages: Iterable[ChatMessage]) -> Prompt:
         if message.refusal is not None:
             text += message.refusal
         calls = () if message.tool_calls is None and message.function_call is None else message.calls
-        turns.append(Message(message.role, text, calls))
+        inside: list[Media] = []
         if isinstance(content, list):
-            media += [found for part in content if isinstance(part, ContentPart) and (found := part.media())]
+            inside = [found for part in content if isinstance(part, ContentPart) and (found := part.media())]
+            media += inside
+        turns.append(Message(message.role, text, calls, len(inside)))
     return Prompt(tuple(turns), media=tuple(media))
 
 

@@ -20,11 +20,15 @@ SegmentKind = Literal["reasoning", "text", "refusal", "tool"]
 
 
 class Message(Struct, frozen=True, gc=False):
-    """One turn of the prompt: its role, all its text, parts joined in order, and its calls as `call_text` has them."""
+    """One turn of the prompt: its role, all its text, parts joined in order, and its calls as `call_text` has them.
+
+    `media` is how many of the prompt's are in it.
+    """
 
     role: str
     text: str
     calls: tuple[str, ...] = ()
+    media: int = 0
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -45,7 +45,8 @@ def prompt_content(prompt: Prompt) -> bytes:
         text = _MESSAGE_END.join([_PART_END.join((turn.role, turn.text, *turn.calls)) for turn in prompt.messages])
         content = text.encode("utf-8", "surrogatepass")
     if prompt.media:
-        content += b"\x1d" + b"".join([media.kind.encode() + media.digest for media in prompt.media])
+        places = b",".join([b"%d" % turn.media for turn in prompt.messages])
+        content += b"\x1d" + b"".join([media.kind.encode() + media.digest for media in prompt.media]) + places
     return content + b"\x1c" + prompt.suffix.encode("utf-8", "surrogatepass") if prompt.suffix else content
 
 

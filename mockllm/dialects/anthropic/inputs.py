@@ -67,19 +67,22 @@ class _Reading:
         texts: list[str] = []
         calls: list[str] = []
         results = 0
+        before = len(self.media)
         for number, block in enumerate(turn.content):
             if block.type == "tool_result":
                 if texts or calls:
-                    self.turns.append(Message(turn.role, "".join(texts), tuple(calls)))
-                    texts, calls = [], []
-                self.turns.append(Message("tool", self._inside(block, f"{place}[{number}]")))
+                    self.turns.append(Message(turn.role, "".join(texts), tuple(calls), len(self.media) - before))
+                    texts, calls, before = [], [], len(self.media)
+                text = self._inside(block, f"{place}[{number}]")
+                self.turns.append(Message("tool", text, media=len(self.media) - before))
+                before = len(self.media)
                 results += 1
             elif block.type == "tool_use":
                 calls.append(call_text(block.name or "", to_json({} if block.input is None else block.input)))
             else:
                 texts.append(self._block(block, f"{place}[{number}]"))
         if texts or calls or not results:
-            self.turns.append(Message(turn.role, "".join(texts), tuple(calls)))
+            self.turns.append(Message(turn.role, "".join(texts), tuple(calls), len(self.media) - before))
 
     def text(self, content: str | Sequence[Block], place: str) -> str:
         """All text of a content; its other blocks are gathered."""

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockllm.dialects.decode import invalid
 from mockllm.errors import RequestError
@@ -134,7 +135,9 @@ def _read_item(item: InputItem, number: int, reading: Reading, resolve: Resolve)
             raise wrong(f"{place}.role", f"must be one of {', '.join(_ROLES)}, got {item.role!r}")
         if item.content is None:
             raise wrong(f"{place}.content", "this field is required")
-        reading.messages.append(Message(item.role, _text(item.content, f"{place}.content", reading)))
+        before = len(reading.media)
+        text = _text(item.content, f"{place}.content", reading)
+        reading.messages.append(Message(item.role, text, media=len(reading.media) - before))
     elif kind in _CALLS:
         given = item.arguments if kind == "function_call" else item.input
         for field, value in (("call_id", item.call_id), ("name", item.name), (_CALLS[kind], given)):
@@ -144,7 +147,9 @@ def _read_item(item: InputItem, number: int, reading: Reading, resolve: Resolve)
     elif kind in _CALL_OUTPUTS:
         if item.call_id is None:
             raise wrong(f"{place}.call_id", "this field is required")
-        reading.messages.append(Message("tool", _output(item.output, f"{place}.output", reading)))
+        before = len(reading.media)
+        text = _output(item.output, f"{place}.output", reading)
+        reading.messages.append(Message("tool", text, media=len(reading.media) - before))
     elif kind == "item_reference":
         _refer(item, place, reading, resolve)
     # Reasoning and the items of hosted tools hold nothing that a chat request would: no turn's text.
@@ -156,7 +161,7 @@ def add_call(messages: list[Message], *calls: str) -> None:
         messages.append(Message("assistant", "", calls))
     else:
         turn = messages[-1]
-        messages[-1] = Message(turn.role, turn.text, turn.calls + calls)
+        messages[-1] = replace(turn, calls=turn.calls + calls)
 
 
 def _refer(item: InputItem, place: str, reading: Reading, resolve: Resolve) -> None:
