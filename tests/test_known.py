@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mockllm.app.known import MOST_BODIES, MOST_BODY_BYTES, MOST_ONCE, Known, Seen
+from mockllm.app.known import MOST_BODIES, MOST_BODY_BYTES, MOST_ONCE, TURNED_AWAY, Known, Seen
 from mockllm.config import Config
 from mockllm.dialects.dialect import Context
 from mockllm.generation.plan import Choice, GenerationRequest, Plan, Segment
@@ -87,11 +87,13 @@ def test_what_is_kept_is_bounded() -> None:
         known.keep(b"x" * (MOST_BODY_BYTES + 1), context())
         known.keep(b"long", context(tokens=100_000))
     assert known.find(b"long") is known.find(b"x" * (MOST_BODY_BYTES + 1)) is None
-    for number in range(MOST_BODIES + 1):
+    for number in range(2 * MOST_BODIES):
         for _ in range(2):
             known.keep(b"%d" % number, context())
-    assert known.find(b"0") is None
-    assert known.find(b"%d" % MOST_BODIES) is not None
+    assert len(known._bodies) == MOST_BODIES
+    for _ in range(TURNED_AWAY + 1):
+        known.keep(b"another phase", context())
+    assert known.find(b"another phase") is not None, "what is sent now finds a place in the end"
 
 
 def test_a_body_that_comes_once_is_not_kept() -> None:

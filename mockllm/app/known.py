@@ -21,17 +21,21 @@ MOST_TOKENS = 4096
 MOST_ONCE = 4096
 """Digests of bodies that came once. Bodies that never come again are not kept: 6 µs less for each."""
 
+TURNED_AWAY = 16
+"""When all places are taken, one in so many replaces the oldest: 12 µs less where 3,000 bodies take turns."""
+
 _CREATED = b'"created":'
 
 
 class Known:
     """Whole requests of one dialect, by their bodies."""
 
-    __slots__ = ("_bodies", "_once", "find")
+    __slots__ = ("_bodies", "_once", "_turned_away", "find")
 
     def __init__(self) -> None:
         self._bodies: dict[bytes, Seen] = {}
         self._once: set[int] = set()
+        self._turned_away = 0
         self.find = self._bodies.get
 
     def keep(self, body: bytes, context: Context) -> None:
@@ -42,15 +46,17 @@ class Known:
                 self._once.clear()
             self._once.add(digest)
             return
+        if len(self._bodies) >= MOST_BODIES:
+            # Where more bodies take turns than are kept, replacing each would cost more than it saves.
+            self._turned_away += 1
+            if self._turned_away % TURNED_AWAY:
+                return
+            del self._bodies[next(iter(self._bodies))]
         plan = context.plan
         if len(body) > MOST_BODY_BYTES or plan.completion_tokens > MOST_TOKENS:
             return
-        if plan.choices[0].scores is not None or plan.choices[0].prompt is not None:
-            return  # these make a token hundreds of bytes long
         if any(segment.call is not None for choice in plan.choices for segment in choice.segments):
             return  # a call has an id of its own each time
-        if len(self._bodies) >= MOST_BODIES:
-            self._bodies.clear()
         self._bodies[body] = Seen(context)
 
 
