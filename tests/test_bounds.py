@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mockllm.app.base import ID_BYTES, PATH_CHARACTERS
 from mockllm.app.known import Known
 from mockllm.app.ratelimits import RateLimits
+from mockllm.app.script import MOST_REPLIES
 from mockllm.config import Config
 from mockllm.dialects.chat import Chat
 from mockllm.dialects.models import MOST_CHARACTERS
+from mockllm.dialects.overrides import to_script
+from mockllm.errors import RequestError
 from mockllm.exchange import MAX_STEPS, Exchange, Request
+from mockllm.generation.memo import Memo
 from mockllm.generation.planner import MOST_CHOICES, MOST_TOKENS
 from mockllm.virtual import VirtualServer
 from tests.asking import Asker
@@ -123,8 +130,8 @@ def test_long_keys_are_told_apart_and_not_kept() -> None:
 @pytest.mark.parametrize("more", [{"logprobs": True}, {"prompt_logprobs": 1}, {"return_token_ids": True}])
 def test_replies_whose_tokens_are_large_are_not_kept(asker: Asker, more: dict[str, Any]) -> None:
     known = Known()
-    for given, kept in ((CHAT, 1), (CHAT | more, 1)):
-        body = json.dumps({"model": "m"} | given).encode()
+    for asked, kept in ((CHAT, 1), (CHAT | more, 1)):
+        body = json.dumps({"model": "m"} | asked).encode()
         request = Request("POST", "/v1/chat/completions", "", {}, body, 0.0, 0.0)
         context = asker.app._generator.prepare(Chat(), request, asker.app.exchange(request))
         known.keep(body, context)  # once is not enough
@@ -142,3 +149,65 @@ def test_numbers_that_python_does_not_read_are_no_numbers(number: str) -> None:
         reply = server.get(path + quote(number))
         server.run()
         assert reply.status == status, path
+
+
+class TestMemo:
+    def test_the_one_used_longest_ago_makes_room(self) -> None:
+        memo: Memo[int] = Memo(2, 100)
+        memo.keep(b"a", 1)
+        memo.keep(b"b", 2)
+        assert memo.get(b"a") == 1
+        assert memo.keep(b"c", 3) == 3
+        assert [memo.get(key) for key in (b"a", b"b", b"c")] == [1, None, 3]
+
+    @given(st.lists(st.binary(min_size=1, max_size=60), max_size=30, unique=True))
+    def test_its_keys_are_bounded_in_number_and_length_and_the_last_one_is_kept(self, keys: list[bytes]) -> None:
+        memo: Memo[bytes] = Memo(5, 50)
+        for key in keys:
+            memo.keep(key, key)
+            assert memo.get(key) == key
+            kept = [known for known in keys if memo.get(known) is not None]
+            assert len(kept) == len(memo) <= 5
+            assert len(kept) == 1 or sum(map(len, kept)) <= 50
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"description": "X"}}}},
+        {
+            "tools": [
+                {
+                    "type": "function",
+                    "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"enum": ["X"]}}}},
+                }
+            ]
+        },
+        {"mockllm": {"fault": {"kind": "status", "status": 503, "message": "X", "probability": 0.0}}},
+        {"mockllm": {"fault": {"kind": "status", "status": 503, "model": "X"}}},
+        {"mockllm": {"text": "X"}},
+        {"user": "X"},
+    ],
+)
+def test_large_requests_that_all_differ_leave_nothing_behind(more: dict[str, Any]) -> None:
+    asker = Asker(keep_bodies=0)
+    size = 1_200_000
+    tracemalloc.start()
+    for number in range(16):
+        large = json.dumps({"model": "m"} | CHAT | more).replace('"X"', f'"{number}{"x" * size}"')
+        assert asker.ask("/v1/chat/completions", large.encode()).status == 200
+    kept_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept_bytes < 8 * size  # the last one and what was made of it may stay
+
+
+def test_a_script_cannot_grow_for_ever(asker: Asker) -> None:
+    half = [{"text": "a"}] * (MOST_REPLIES // 2)
+    script = Asker().app.script
+    script.add(to_script(half), strict=False)
+    script.add(to_script(half), strict=False)
+    with pytest.raises(RequestError, match="at most 10000"):
+        script.add(to_script(half[:1]), strict=True)
+    state = script.state()
+    assert len(state.left) == MOST_REPLIES
+    assert not state.strict

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,11 +16,15 @@ from mockllm.dialects.overrides import FAULT_HEADER
 from mockllm.errors import ConfigError, RequestError
 from mockllm.exchange import End, Exchange, Reply, Request
 from mockllm.faults import AnyFault, Fault, Site
+from mockllm.generation.memo import Memo
 
 _BODY_FAULT = "mockllm.fault"
 
-ASKED_KEPT = 1024
-"""How many different faults of requests are remembered, with their counts."""
+ASKED_KEPT, ASKED_KEPT_BYTES = 256, 1 << 20
+"""How many different faults of requests are remembered, with their counts, and how long these may be together."""
+
+ASKED_SEEN = 1024
+"""How many different requests each of them counts apart."""
 
 _OPTION = next(option for option in options(Config) if option.name == "fault")
 
@@ -51,7 +54,7 @@ class Faults:
         self._key_header = key_header
         self._on_request = on_request
         self._replies = replies
-        self._asked: OrderedDict[bytes, Chooser] = OrderedDict()
+        self._asked: Memo[Chooser] = Memo(ASKED_KEPT, ASKED_KEPT_BYTES)
 
     def early(self, request: Request, route: Route) -> bool:
         """Whether a request may meet a fault, as far as can be told before it is handled.
@@ -132,14 +135,14 @@ class Faults:
         text = request.headers.get(FAULT_HEADER)
         if text is None:
             return None
-        return self._remembered(text) or self._remember(text, parse_faults(_text(text), FAULT_HEADER.decode()))
+        return self._asked.get(text) or self._remember(text, parse_faults(_text(text), FAULT_HEADER.decode()))
 
     def _chooser(self, plain: Any) -> Chooser | None:
         """The same of what a body or a script asks for."""
         if plain is None:
             return None
         label = b"body:" + msgspec.json.encode(plain)
-        chooser = self._remembered(label)
+        chooser = self._asked.get(label)
         if chooser is not None:
             return chooser
         given = to_fault(plain, _BODY_FAULT)
@@ -147,17 +150,8 @@ class Faults:
             return self._remember(label, parse_faults(given, _BODY_FAULT))
         return self._remember(label, given if isinstance(given, tuple) else (given,))
 
-    def _remembered(self, label: bytes) -> Chooser | None:
-        chooser = self._asked.get(label)
-        if chooser is not None:
-            self._asked.move_to_end(label)
-        return chooser
-
     def _remember(self, label: bytes, faults: Sequence[Fault]) -> Chooser:
-        chooser = self._asked[label] = Chooser(faults, self._seed, limit=ASKED_KEPT)
-        if len(self._asked) > ASKED_KEPT:
-            self._asked.popitem(last=False)
-        return chooser
+        return self._asked.keep(label, Chooser(faults, self._seed, limit=ASKED_SEEN))
 
 
 def _text(value: bytes) -> str:

@@ -13,6 +13,7 @@ from mockllm.exchange import Exchange
 from mockllm.generation.overrides import ScriptedReply
 from mockllm.generation.plan import GenerationRequest
 
+MOST_REPLIES = 10_000
 KEPT_MISSES = 100
 SHOWN_CHARACTERS = 200
 
@@ -72,9 +73,15 @@ class Script:
         """Queue replies behind those that are left; `strict` holds for all from now on.
 
         Raises:
-            RequestError: The text of a fault cannot be read; then none is queued.
+            RequestError: The text of a fault cannot be read, or there would be too many; then none is queued.
         """
         replies = list(replies)
+        if len(self._left) + len(replies) > MOST_REPLIES:
+            raise RequestError(
+                f"A script can have at most {MOST_REPLIES} replies; "
+                f"{len(self._left)} are left, and {len(replies)} more were given.",
+                param="script",
+            )
         for number, reply in enumerate(replies):
             if isinstance(reply.fault, str):
                 parse_faults(reply.fault, f"script[{number}].fault")

@@ -34,7 +34,7 @@ class PieceMemo:
 
     Args:
         tokenizer: Cuts the texts.
-        characters: So many are kept at most, and one text more; 40 bytes a token or so.
+        characters: So many are kept at most, and no text that is longer; 40 bytes a token or so.
     """
 
     def __init__(self, tokenizer: Tokenizer, characters: int = 100_000) -> None:
@@ -50,9 +50,12 @@ class PieceMemo:
         if pieces is not None:
             kept.move_to_end(text)
             return pieces
-        pieces = kept[text] = pieces_of(self._tokenizer, text)
+        pieces = pieces_of(self._tokenizer, text)
+        if len(text) > self._room:
+            return pieces
+        kept[text] = pieces
         self._characters += len(text)
-        while len(kept) > 1 and (self._characters > self._room or len(kept) > _KEPT_TEXTS):
+        while self._characters > self._room or len(kept) > _KEPT_TEXTS:
             self._characters -= len(kept.popitem(last=False)[0])
         return pieces
 

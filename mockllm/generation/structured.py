@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 import msgspec
 
 from mockllm.generation import pattern
 from mockllm.generation.keyed import Draws, derive
+from mockllm.generation.memo import Memo
 from mockllm.generation.plan import OutputFormat
 from mockllm.generation.schema import Compiled, compile, to_json
 
-_KEPT = 256
+_KEPT, _KEPT_BYTES = 256, 1 << 20
 
 _PLAIN_OBJECT: dict[str, Any] = {
     "type": "object",
@@ -33,7 +33,8 @@ class Schemas:
     """Reads JSON schemas, and remembers the last few: a load tool sends the same one again and again."""
 
     def __init__(self) -> None:
-        self._read: OrderedDict[tuple[bytes, bool], Compiled] = OrderedDict()
+        self._strict: Memo[Compiled] = Memo(_KEPT, _KEPT_BYTES)
+        self._lax: Memo[Compiled] = Memo(_KEPT, _KEPT_BYTES)
 
     def read(self, schema: dict[str, Any] | bool, *, strict: bool, param: str) -> Compiled:
         """A schema that can be met.
@@ -41,16 +42,9 @@ class Schemas:
         Raises:
             RequestError: It is malformed or cannot be met; the error's param is `param`.
         """
-        key = (msgspec.json.encode(schema), strict)
-        found = self._read.get(key)
-        if found is None:
-            found = compile(schema, param=param, strict=strict)
-            if len(self._read) >= _KEPT:
-                self._read.popitem(last=False)
-            self._read[key] = found
-        else:
-            self._read.move_to_end(key)
-        return found
+        key = msgspec.json.encode(schema)
+        known = self._strict if strict else self._lax
+        return known.get(key) or known.keep(key, compile(schema, param=param, strict=strict))
 
 
 def document(wanted: OutputFormat, schemas: Schemas, key: bytes) -> str:

@@ -155,12 +155,15 @@ def _in_kind(char: str, kind: str) -> bool:
     return found != letter.isupper()
 
 
-@lru_cache(maxsize=2048)
 def make_chars(ranges: tuple[Range, ...], kinds: tuple[str, ...] = (), negated: bool = False) -> Chars:
     """A class with its alphabet: what a person would write first, code points beyond ASCII last.
 
-    Equal classes are one object, so that a matcher looks at the text once for each.
+    Equal classes are one object, so that a matcher looks at the text once for each; huge ones are not kept.
     """
+    return (_known_chars if len(ranges) + len(kinds) <= _KEPT_RANGES else _new_chars)(ranges, kinds, negated)
+
+
+def _new_chars(ranges: tuple[Range, ...], kinds: tuple[str, ...], negated: bool) -> Chars:
     bare = Chars(ranges, kinds, negated)
     letters = [char for char in _PRINTABLE if bare.has(char)]
     if letters and (negated or kinds):
@@ -182,6 +185,9 @@ def make_chars(ranges: tuple[Range, ...], kinds: tuple[str, ...] = (), negated: 
         found = [chr(p) for p in range(0xA0, 0x2FF) if bare.has(chr(p))]
     return Chars(ranges, kinds, negated, "".join(found))
 
+
+_KEPT_RANGES = 64
+_known_chars = lru_cache(maxsize=2048)(_new_chars)
 
 ANY = make_chars(((10, 10),), (), True)
 PADDING = make_chars(((97, 122),))

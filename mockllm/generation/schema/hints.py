@@ -70,24 +70,33 @@ RANGES: dict[str, tuple[int, int]] = {
 }  # fmt: skip
 
 USUAL_RANGE = (1, 100)
+_NAME_CHARACTERS = 80  # of a name are looked at
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
-@lru_cache(maxsize=4096)
 def texts_for(name: str) -> tuple[str, ...]:
     """Texts that suit a property of this name."""
+    return _texts_for(name[:_NAME_CHARACTERS])
+
+
+@lru_cache(maxsize=4096)
+def _texts_for(name: str) -> tuple[str, ...]:
     return next((TEXTS[word] for word in _keys(name) if word in TEXTS), WORDS)
 
 
-@lru_cache(maxsize=4096)
 def range_for(name: str) -> tuple[int, int]:
     """A range of numbers that suits a property of this name."""
+    return _range_for(name[:_NAME_CHARACTERS])
+
+
+@lru_cache(maxsize=4096)
+def _range_for(name: str) -> tuple[int, int]:
     return next((RANGES[word] for word in _keys(name) if word in RANGES), USUAL_RANGE)
 
 
 def _keys(name: str) -> list[str]:
     found = []
-    words = [word for word in _WORD.findall(name[:80]) if len(word) < 30]
+    words = [word for word in _WORD.findall(name) if len(word) < 30]
     if len(words) > 1 and words[-1].lower() in ("name", "names"):
         words[-2:] = [words[-1], words[-2]]
     for word in reversed(words):
