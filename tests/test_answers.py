@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mockllm.dialects.chat_stream import ChatWriter
+from mockllm.dialects.dialect import Context, StepStream
+from mockllm.generation.plan import Choice, GenerationRequest, Plan, Segment
 from tests.answers import CHAT, COMPLETIONS, Json, Mock, assemble, generated
 
 MOCKS = [
@@ -204,3 +207,18 @@ def test_odd_texts(path: str, body: Json) -> None:
         whole = mock.whole(path, **body)
         if "prompt_logprobs" not in body:
             assert assemble(mock.chunks(path, 1, **body))["usage"] == whole["usage"]
+
+
+def test_steps_between_constants_are_what_the_writer_would_write() -> None:
+    context = Context("chatcmpl-1", 17, None, GenerationRequest("m", (), stream=True), _plan(40))
+    plain = StepStream(context.plan, ChatWriter(context, True, ("reasoning_content",)))
+    writer = ChatWriter(context, True, ("reasoning_content",))
+    quick = StepStream(context.plan, writer, writer.around)
+    for first, upto in [(0, 1), (1, 2), (2, 3), (3, 17), (17, 39), (39, 40)]:
+        assert quick.render(first, upto) == plain.render(first, upto)
+
+
+def _plan(tokens: int) -> Plan:
+    pieces = [b"" if number == 9 else b" %d" % number for number in range(tokens)]
+    choice = Choice(0, (Segment("text", pieces),), "stop", tokens, bytes(16))
+    return Plan((choice,), 1, tokens, 0.0, [0.0] * tokens)

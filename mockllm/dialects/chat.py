@@ -65,7 +65,9 @@ class Chat:
             padded = PaddedWriter(writer)
             preamble = [padded.pad(choice, [event])[0] for choice, event in zip(plan.choices, preamble, strict=False)]
             return Timeline(plan.steps, StepStream(plan, padded).render, plan.offset_s, plan.after_s, preamble)
-        return Timeline(plan.steps, StepStream(plan, writer).render, plan.offset_s, plan.after_s, preamble)
+        return Timeline(
+            plan.steps, StepStream(plan, writer, writer.around).render, plan.offset_s, plan.after_s, preamble
+        )
 
     def prepare(self, context: Context) -> Iterator[None] | None:
         """See `Dialect`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mockllm.dialects.chat_request import served_tier
 from mockllm.dialects.chunks import ChunkWriter, ids_json
-from mockllm.dialects.dialect import Context
+from mockllm.dialects.dialect import Around, Context
 from mockllm.dialects.jsontext import quoted
 from mockllm.dialects.logprobs import chat_logprobs
 from mockllm.generation.pieces import piece as as_piece
@@ -97,6 +97,9 @@ class ChatWriter(ChunkWriter):
 
 class FieldsWriter(ChatWriter):
     """The same for reasoning text that stands under several keys at once, or under none."""
+
+    def around(self, choice: Choice, segment: Segment) -> Around | None:
+        return None if segment.kind == "reasoning" else super().around(choice, segment)
 
     def tokens(self, choice: Choice, segment: Segment, first: int, upto: int, before: int) -> list[bytes]:
         if segment.kind != "reasoning":

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mockllm.dialects.dialect import Context
+from mockllm.dialects.dialect import Around, Context
 from mockllm.dialects.jsontext import quoted
 from mockllm.dialects.usage import plan_usage, usage_json
 from mockllm.generation.plan import Choice, Segment
@@ -96,14 +96,21 @@ class ChunkWriter:
 
     # ---- the walk ----------------------------------------------------------------------------
 
+    def around(self, choice: Choice, segment: Segment) -> Around | None:
+        """What stands around each piece of a segment; see `StepStream`."""
+        return self._frame(choice, segment) if self._plain else None
+
+    def _frame(self, choice: Choice, segment: Segment) -> Around:
+        """What stands around a piece, up to the end of the chunk where that is always the same."""
+        opening, closing = self._around(choice, segment)
+        if self._plain:
+            closing += b',"logprobs":null,"finish_reason":null}' + self._tail
+        return b'%b{"index":%d,%b' % (self._head, choice.index, opening), closing
+
     def tokens(self, choice: Choice, segment: Segment, first: int, upto: int, before: int) -> list[bytes]:
         made = self._made.get(choice.index)
         if made is None or made[0] is not segment:
-            opening, closing = self._around(choice, segment)
-            prefix = b'%b{"index":%d,%b' % (self._head, choice.index, opening)
-            if self._plain:
-                closing += b',"logprobs":null,"finish_reason":null}' + self._tail
-            made = self._made[choice.index] = (segment, prefix, closing)
+            made = self._made[choice.index] = (segment, *self._frame(choice, segment))
         _, prefix, closing = made
         pieces = segment.pieces
         if upto - first != len(pieces):

@@ -38,7 +38,8 @@ class Completions:
     def stream(self, context: Context) -> Timeline:
         """See `Dialect`."""
         plan = context.plan
-        return Timeline(plan.steps, StepStream(plan, CompletionWriter(context)).render, plan.offset_s, plan.after_s)
+        writer = CompletionWriter(context)
+        return Timeline(plan.steps, StepStream(plan, writer, writer.around).render, plan.offset_s, plan.after_s)
 
     def prepare(self, context: Context) -> Iterator[None] | None:
         """See `Dialect`."""

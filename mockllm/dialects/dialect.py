@@ -6,7 +6,7 @@ events. `StepStream` walks the plan; a `Writer` says what each part looks like.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -86,25 +86,52 @@ class Writer(Protocol):
         ...
 
 
+Around = tuple[bytes, bytes]
+"""What stands before and after every piece of a segment, where that is the same for all."""
+
+
 class StepStream:
     """Renders a plan step by step: step k holds token k of every choice that has one.
 
     Nothing is made before it is due, so a waiting stream costs a few kilobytes however long it is.
+
+    Args:
+        plan: What is rendered.
+        writer: Says what it looks like.
+        around: Tells what stands around the pieces of a segment; None where that differs. Then the
+            writer is not asked for the steps between the first and the last.
     """
 
-    __slots__ = ("_choices", "_only", "_steps", "_writer")
+    __slots__ = ("_around", "_choices", "_only", "_pieces", "_prefix", "_steps", "_suffix", "_writer")
 
-    def __init__(self, plan: Plan, writer: Writer) -> None:
+    def __init__(
+        self, plan: Plan, writer: Writer, around: Callable[[Choice, Segment], Around | None] | None = None
+    ) -> None:
         self._steps = plan.steps
         self._writer = writer
         self._choices = choices = plan.choices
         self._only: Segment | None = None  # the one segment that all steps belong to, where there is just one
         if len(choices) == 1 and len(choices[0].segments) == 1 and choices[0].segments[0].call is None:
             self._only = choices[0].segments[0]
+        self._around = around
+        self._pieces: list[bytes] = []
+        self._prefix = self._suffix = b""
 
     def render(self, first: int, upto: int) -> list[bytes]:
         """The events of steps first … upto-1."""
+        # Most steps of most streams: a piece between two constants, without the writer's objects, which a
+        # waiting stream's turn would have to bring back into the cache. With the connection's slots 16.0 to
+        # 13.7 µs of CPU a token at 1,000 streams (`python -m bench paced-1000`).
+        if self._prefix and first > 0 and upto < self._steps:
+            prefix, suffix = self._prefix, self._suffix
+            return [prefix + piece + suffix for piece in self._pieces[first:upto] if piece]
         if self._only is not None and first > 0 and upto < self._steps:
+            if self._around is not None:
+                around = self._around(self._choices[0], self._only)
+                self._around = None
+                if around is not None:
+                    self._prefix, self._suffix = around
+                    self._pieces = self._only.pieces
             # Most steps of most streams: nothing begins or ends, so there is nothing to walk (0.5 µs less).
             return self._writer.tokens(self._choices[0], self._only, first, upto, first)
         if len(self._choices) == 1:
