@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mockllm.dialects.chat_request import ChatRequest
 from mockllm.dialects.chat_stream import ChatWriter
 from mockllm.dialects.dialect import Context, StepStream
 from mockllm.generation.plan import Choice, GenerationRequest, Plan, Segment
@@ -210,7 +211,7 @@ def test_odd_texts(path: str, body: Json) -> None:
 
 
 def test_steps_between_constants_are_what_the_writer_would_write() -> None:
-    context = Context("chatcmpl-1", 17, None, GenerationRequest("m", (), stream=True), _plan(40))
+    context = Context("chatcmpl-1", 17, ChatRequest([]), GenerationRequest("m", (), stream=True), _plan(40))
     plain = StepStream(context.plan, ChatWriter(context, True, ("reasoning_content",)))
     writer = ChatWriter(context, True, ("reasoning_content",))
     quick = StepStream(context.plan, writer, writer.around)
