@@ -211,7 +211,7 @@ def test_odd_texts(path: str, body: Json) -> None:
 
 
 def test_steps_between_constants_are_what_the_writer_would_write() -> None:
-    context = Context("chatcmpl-1", 17, ChatRequest([]), GenerationRequest("m", (), stream=True), _plan(40))
+    context = Context("chatcmpl-1", 17, ChatRequest(messages=[]), GenerationRequest("m", (), stream=True), _plan(40))
     plain = StepStream(context.plan, ChatWriter(context, True, ("reasoning_content",)))
     writer = ChatWriter(context, True, ("reasoning_content",))
     quick = StepStream(context.plan, writer, writer.around)
