@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mockllm.dialects.chat_request import ChatRequest
 from mockllm.dialects.chat_stream import ChatWriter
 from mockllm.dialects.dialect import Context, StepStream
-from mockllm.generation.plan import Choice, GenerationRequest, Plan, Segment
+from mockllm.generation.plan import Choice, GenerationRequest, Plan, Prompt, Segment
 from tests.answers import CHAT, COMPLETIONS, Json, Mock, assemble, generated
 
 MOCKS = [
@@ -211,7 +211,8 @@ def test_odd_texts(path: str, body: Json) -> None:
 
 
 def test_steps_between_constants_are_what_the_writer_would_write() -> None:
-    context = Context("chatcmpl-1", 17, ChatRequest(messages=[]), GenerationRequest("m", (), stream=True), _plan(40))
+    request = GenerationRequest("m", (Prompt(),), stream=True)
+    context = Context("chatcmpl-1", 17, ChatRequest(messages=[]), request, _plan(40))
     plain = StepStream(context.plan, ChatWriter(context, True, ("reasoning_content",)))
     writer = ChatWriter(context, True, ("reasoning_content",))
     quick = StepStream(context.plan, writer, writer.around)
