@@ -172,26 +172,20 @@ class TestMemo:
 
 
 @pytest.mark.parametrize(
-    "more",
+    ("size", "more"),
     [
-        {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"description": "X"}}}},
-        {
-            "tools": [
-                {
-                    "type": "function",
-                    "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"enum": ["X"]}}}},
-                }
-            ]
-        },
-        {"mockllm": {"fault": {"kind": "status", "status": 503, "message": "X", "probability": 0.0}}},
-        {"mockllm": {"fault": {"kind": "status", "status": 503, "model": "X"}}},
-        {"mockllm": {"text": "X"}},
-        {"user": "X"},
+        (
+            1_200_000,
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"title": "X"}}}},
+        ),
+        (1_200_000, {"tools": [{"type": "function", "function": {"name": "f", "parameters": {"title": "X"}}}]}),
+        (1_200_000, {"mockllm": {"fault": {"kind": "status", "status": 503, "message": "X", "probability": 0.0}}}),
+        (150_000, {"mockllm": {"text": "X"}}),
+        (1_200_000, {"user": "X"}),
     ],
 )
-def test_large_requests_that_all_differ_leave_nothing_behind(more: dict[str, Any]) -> None:
+def test_large_requests_that_all_differ_leave_nothing_behind(size: int, more: dict[str, Any]) -> None:
     asker = Asker(keep_bodies=0)
-    size = 1_200_000
     tracemalloc.start()
     for number in range(16):
         large = json.dumps({"model": "m"} | CHAT | more).replace('"X"', f'"{number}{"x" * size}"')
@@ -199,6 +193,13 @@ def test_large_requests_that_all_differ_leave_nothing_behind(more: dict[str, Any
     kept_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert kept_bytes < 8 * size  # the last one and what was made of it may stay
+
+
+@pytest.mark.parametrize("field", ["model", "path"])
+def test_a_requests_own_pattern_has_an_end(asker: Asker, field: str) -> None:
+    for length, status in ((1024, 200), (1025, 400)):
+        fault = {"kind": "status", "status": 503, field: "x" * length}
+        assert asker.post("/v1/chat/completions", **CHAT, mockllm={"fault": fault}).status == status
 
 
 def test_a_script_cannot_grow_for_ever(asker: Asker) -> None:

@@ -55,6 +55,8 @@ class Known:
         plan = context.plan
         if len(body) > MOST_BODY_BYTES or plan.completion_tokens > MOST_TOKENS:
             return
+        if plan.choices[0].scores is not None or plan.choices[0].prompt is not None:
+            return  # these make a token hundreds of bytes long
         if any(segment.call is not None for choice in plan.choices for segment in choice.segments):
             return  # a call has an id of its own each time
         self._bodies[body] = Seen(context)

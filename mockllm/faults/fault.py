@@ -21,6 +21,8 @@ Whole = Callable[[int, bytes, bytes, bytes], Reply]
 Count = Annotated[int, Meta(ge=1)]
 Tokens = Annotated[int, Meta(ge=0)]
 Seconds = Annotated[float, Meta(ge=0)]
+Glob = Annotated[str, Meta(max_length=1024)]
+"""Becomes a regular expression, and requests may bring their own: 1 MB of it takes seconds."""
 
 
 class Site(Struct, frozen=True):
@@ -71,8 +73,8 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     nth: Count | None = None
     first: Count | None = None
     of: Literal["each", "all"] = "each"
-    model: str | None = None
-    path: str | None = None
+    model: Glob | None = None
+    path: Glob | None = None
     header: str | None = None
     also: bool = False
 
