@@ -27,7 +27,8 @@ def context_from_files(certfile: str, keyfile: str | None) -> ssl.SSLContext:
         context.load_cert_chain(certfile, keyfile)
     except (OSError, ssl.SSLError) as error:
         name, value = ("ssl_keyfile", keyfile) if keyfile and Path(certfile).is_file() else ("ssl_certfile", certfile)
-        raise ConfigError(name, value, f"a readable PEM file whose key and certificate match ({error})") from None
+        why = "its content will not do" if isinstance(error, ssl.SSLError) else error.strerror or error
+        raise ConfigError(name, value, f"a readable PEM file whose key and certificate match ({why})") from None
     return context
 
 
@@ -52,7 +53,9 @@ def self_signed(host: str) -> bytes:
         from cryptography.x509.oid import NameOID
     except ImportError:
         raise ConfigError(
-            "self_signed_certs", True, "only with the extra `tls` installed, or give ssl_certfile and ssl_keyfile"
+            "self_signed_certs",
+            True,
+            "only once `pip install cryptography` has run; or give ssl_certfile and ssl_keyfile",
         ) from None
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "mockllm")])

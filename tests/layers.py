@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 RANKS = {
+    "allowed": 0,
     "errors": 0,
     "clock": 0,
     "exchange": 0,

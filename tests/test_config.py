@@ -102,11 +102,8 @@ class TestEveryOption:
         wrong: Any = {"a": 1}
         with pytest.raises(ConfigError) as caught:
             Config(**{option.field: wrong})
-        message = f"{option.field}: {wrong!r} is not valid; allowed: {option.allowed}"
-        if option.kind == "table":
-            assert str(caught.value).startswith(f"{message} (")  # and the place in it
-        else:
-            assert str(caught.value) == message
+        shown = "***" if option.secret else wrong
+        assert str(caught.value) == f"{option.field}: {shown!r} is not valid; allowed: {option.allowed}"
 
     def test_an_empty_variable_is_not_set(self, option: Option) -> None:
         assert read_config(environ={option.env: ""}) == Config()
@@ -393,7 +390,7 @@ def test_lists_and_tables_from_each_source(name: str, flag: list[str], variable:
             {"flags": {"ports": ["1", "0"]}},
             "--ports: ['1', '0'] is not valid; allowed: any number of: a whole number >= 1",
         ),
-        ({"flags": {"fault": ["kind=stall"]}}, "missing required field `at_token` - at `$[0]`"),
+        ({"flags": {"fault": ["kind=stall"]}}, "allowed: for at_token: a whole number; it has to be given"),
         ({"flags": {"fault": ["kind=stall,at_token=1,seconds=inf"]}}, "--fault: 'kind=stall,at_token=1,seconds=inf'"),
         ({"flags": {"fault": ["stall"]}}, "allowed: any number of: a table of one of the kinds stall, close"),
         ({"environ": {"MOCKLLM_FAULT": "[1"}}, "MOCKLLM_FAULT: '[1' is not valid; allowed: any number of: a table"),

@@ -40,8 +40,12 @@ class Calibration(Settings, frozen=True, kw_only=True):
 
 
 USAGE = "python -m mockllm calibrate [--SETTING VALUE ...]"
-DESCRIPTION = "Find how many paced streams this machine can hold: a server on one core, a client on another."
-EPILOG = "Exit codes: 0 a load was held; 1 not even the first one, or a report could not be written; 2 a bad setting."
+DESCRIPTION = """\
+Find how many paced streams this machine can hold: a server on one core, a
+client on another."""
+EPILOG = """\
+Exit codes: 0 a load was held; 1 not even the first one was, or a report could
+not be written; 2 a setting that cannot be used."""
 
 
 def main(argv: Sequence[str]) -> int:

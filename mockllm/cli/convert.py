@@ -18,10 +18,12 @@ from mockllm.http.sse import ServerSentEvent, SSEDecoder
 _READ_BYTES = 1 << 16
 
 _DESCRIPTION = """\
-Reads a Chat Completions stream (server-sent events, as a server sends them or `curl -N` records them)
-from standard input and writes the Responses API's stream for it to standard output, while it comes in.
-Exit code 0: the whole input was converted. 1: the input is broken; the message names the line, and
-what came before it has been written. 2: a wrong flag."""
+Reads a Chat Completions stream (server-sent events, as a server sends them or
+`curl -N` records them) from standard input and writes the Responses API's
+stream for it to standard output, while it comes in.
+
+Exit codes: 0 the whole input was converted; 1 the input is broken: the message
+names the line, and what came before it has been written; 2 a wrong flag."""
 
 
 class _UsageError(Exception):
@@ -50,7 +52,7 @@ def main(argv: Sequence[str], stdin: Any = None, stdout: Any = None, stderr: Any
     try:
         flags = parser.parse_args(argv)
     except _UsageError as error:
-        stderr.write(f"{parser.prog}: {error}\n")
+        stderr.write(f"{parser.prog}: {error}; --help lists the flags\n")
         return 2
     if flags.help:
         target.write(parser.format_help().encode())
@@ -71,6 +73,7 @@ def main(argv: Sequence[str], stdin: Any = None, stdout: Any = None, stderr: Any
 def _parser() -> _Parser:
     parser = _Parser(
         prog="mockllm convert",
+        usage="python -m mockllm convert [--profile NAME] [--model NAME] [--strict]",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,

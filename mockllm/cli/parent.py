@@ -20,7 +20,9 @@ from mockllm.cli.run import (
     activated,
     cannot_listen,
     describe_start,
+    end_status,
     raise_descriptor_limit,
+    say_stopping,
     show_place,
     warn_if_reachable,
     write_port_file,
@@ -130,13 +132,15 @@ class _Parent:
         books = f"; all requests' records at {self._admin.url}/mockllm/" if config.admin_port is not None else ""
         print(f"{describe_start(config, show_place(server))}; {config.workers} workers{books}", flush=True)
         warn_if_reachable(server)
-        background = [asyncio.ensure_future(self._publish())]
+        publishing = asyncio.ensure_future(self._publish())
+        status = None
         if config.status and sys.stderr.isatty():
-            background.append(asyncio.ensure_future(show_status(self._books, sys.stderr)))
+            status = asyncio.ensure_future(show_status(self._books, sys.stderr))
         await signals.wait()
+        say_stopping(config, self._books.pulse().in_flight)
         code = await self._stop(supervisor, server, signals)
-        for task in background:
-            task.cancel()
+        publishing.cancel()
+        await end_status(status)
         statistics = self._books.total()
         if statistics.requests:
             print(describe(statistics), flush=True)

@@ -17,17 +17,24 @@ from mockllm.errors import ConfigError, UnknownSettingError
 from mockllm.version import VERSION
 
 _EPILOG = """\
-Every setting may also be given as an environment variable (--ttft-ms as MOCKLLM_TTFT_MS) or as a
-key of the --config file (ttft_ms = 50). A flag wins over the environment, the environment over
-the file; an unknown MOCKLLM_* variable or file key is an error. guidellm's GUIDELLM_MOCK_SERVER_*
-variables are read where no MOCKLLM_* one is set.
+Every setting may also be given as an environment variable (--ttft-ms as
+MOCKLLM_TTFT_MS) or as a key of the --config file (ttft_ms = 50). A flag wins
+over the environment, the environment over the file; an unknown MOCKLLM_*
+variable or file key is an error. guidellm's GUIDELLM_MOCK_SERVER_* variables
+are read where no MOCKLLM_* one is set.
 
-Exit codes: 0 stopped as asked; 1 could not start or go on (a port in use, say), or cut short by
-a second signal; 2 a setting that cannot be used; 130 interrupted before the server was up."""
+Exit codes: 0 stopped as asked; 1 could not start or go on (a port in use,
+say), or cut short by a second signal; 2 a setting that cannot be used; 130
+interrupted before the server was up."""
 
 
 _USAGE = "python -m mockllm [serve] [--SETTING VALUE ...]"
-_DESCRIPTION = "Serve a mock LLM behind the OpenAI API, with the timing asked for."
+_DESCRIPTION = """\
+Serve a mock LLM behind the APIs of OpenAI, vLLM and Anthropic, paced as asked.
+
+Other commands (each has its own --help):
+  python -m mockllm calibrate   find how many streams this machine can hold
+  python -m mockllm convert     turn a Chat stream into the Responses API's"""
 
 
 def read_flags(
@@ -133,13 +140,14 @@ def _negated(option: Option) -> str:
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Room for the longest flags, lines no longer than a page is wide, and no break in a value."""
+    """Room for the longest flags, lines no longer than a page is wide, and no break in a value but after a comma."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=36)
         self._width = min(self._width, 100)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        whole = text.replace("(default: ", "(default:\N{NO-BREAK SPACE}")
+        what, default, value = text.partition("(default: ")
+        whole = what + default.rstrip() + "\N{NO-BREAK SPACE}" * bool(default) + value.replace(",", ",\0 ")
         lines = textwrap.wrap(whole, width, break_on_hyphens=False)
-        return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
+        return [line.replace("\N{NO-BREAK SPACE}", " ").replace("\0 ", "").replace("\0", "") for line in lines]

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from mockllm.binding import inherited
-from mockllm.cli.status import show_status
+from mockllm.cli.status import TO_LINE_START_AND_CLEAR, show_status
 from mockllm.config import Config
 from mockllm.generation.huggingface import cache_folder
 from mockllm.server import Server
@@ -105,21 +105,39 @@ async def _serve(config: Config) -> int:
     if config.status and sys.stderr.isatty():
         status = asyncio.ensure_future(show_status(server, sys.stderr))
     await signals.wait()
+    say_stopping(config, server.pulse().in_flight)
     closing = asyncio.ensure_future(server.aclose())
     cut_short = asyncio.ensure_future(signals.wait())
     await asyncio.wait([closing, cut_short], return_when=asyncio.FIRST_COMPLETED)
     cut_short.cancel()
-    if status is not None:
-        status.cancel()
     if not closing.done():
         server.cut()
         await closing
+        await end_status(status)
         _summarise(server)
         print("mockllm: a second signal: stopped without waiting", file=sys.stderr)
         return FAILED
     closing.result()
+    await end_status(status)
     _summarise(server)
     return OK
+
+
+def say_stopping(config: Config, in_flight: int) -> None:
+    """Tell whoever pressed Ctrl-C what the server waits for. Programs ask nothing and are told nothing."""
+    if not sys.stderr.isatty():
+        return
+    print(TO_LINE_START_AND_CLEAR, end="", file=sys.stderr, flush=True)  # the terminal's ^C
+    if in_flight or config.drain_delay_s:
+        most_s = config.drain_delay_s + config.shutdown_timeout_s
+        log.info("Stopping within %g s, with %d in flight; Ctrl-C again stops at once.", most_s, in_flight)
+
+
+async def end_status(status: asyncio.Task[None] | None) -> None:
+    """Clear the live line, if there is one, before anything else is printed."""
+    if status is not None:
+        status.cancel()
+        await asyncio.wait([status])
 
 
 def _summarise(server: Server) -> None:
@@ -148,7 +166,7 @@ def show_place(server: Server) -> str:
 def warn_if_reachable(server: Server) -> None:
     """Say so where others than this machine can reach it."""
     if not server.loopback:
-        log.warning("Listening beyond this machine: whoever reaches %s can use the server.", server.url)
+        log.warning("Listening beyond this machine: others can reach port %d.", server.port)
 
 
 def raise_descriptor_limit() -> None:

@@ -6,6 +6,7 @@ It stops when the parent says so, on SIGTERM, and when the parent is gone. SIGIN
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import signal
@@ -19,6 +20,7 @@ import msgspec
 from mockllm.app import Worker
 from mockllm.binding import inherited
 from mockllm.cli.serve import set_up_logging
+from mockllm.cli.status import StatusLine
 from mockllm.errors import ConfigError
 from mockllm.ledgerfile import LedgerFile
 from mockllm.server import Server
@@ -31,7 +33,10 @@ def main() -> int:
     link = socket.socket(fileno=int(sys.argv[1]))
     setup = msgspec.json.decode(_read_setup(link), type=Setup)
     set_up_logging(setup.config.log_level, f"worker {setup.number}: ")
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with contextlib.ExitStack() as stack:
+        if setup.config.status and sys.stderr.isatty():  # the parent's line may stand where we log
+            stack.enter_context(StatusLine(sys.stderr).below_the_log())
+        runner = stack.enter_context(asyncio.Runner(loop_factory=_loop_factory()))
         try:
             runner.run(_serve(setup, link))
         except ConfigError as error:

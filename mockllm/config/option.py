@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
 from msgspec.structs import fields
+
+from mockllm.allowed import bare, describe, metas, without_none
 
 Kind = Literal["value", "switch", "list", "table"]
 
@@ -137,20 +138,20 @@ def _default(field: Any) -> Any:
 
 
 def _option(field: str, hint: Any, default: Any) -> Option:
-    meta = next((m for m in _metas(hint) if m.extra and "group" in m.extra), None)
+    meta = next((m for m in metas(hint) if m.extra and "group" in m.extra), None)
     if meta is None or meta.extra is None:
         raise TypeError(f"field {field!r} has no setting(…)")
     extra = meta.extra
     name = extra["name"] or field
-    plain, optional = _without_none(hint)
-    container = get_origin(_bare(plain))
+    plain, optional = without_none(hint)
+    container = get_origin(bare(plain))
     kind: Kind = "value"
     value_type = plain
-    if container is tuple and get_args(_bare(plain))[-1] is ...:
-        kind, value_type = "list", get_args(_bare(plain))[0]
+    if container is tuple and get_args(bare(plain))[-1] is ...:
+        kind, value_type = "list", get_args(bare(plain))[0]
     elif container is dict:
-        kind, value_type = "table", get_args(_bare(plain))[1]
-    elif _bare(plain) is bool:
+        kind, value_type = "table", get_args(bare(plain))[1]
+    elif bare(plain) is bool:
         kind = "switch"
     allowed = extra["allowed"] or describe(plain)
     return Option(
@@ -172,67 +173,9 @@ def _option(field: str, hint: Any, default: Any) -> Option:
     )
 
 
-def describe(hint: Any) -> str:
-    """What values a type takes, in words.
-
-    Returns:
-        The end of the sentence "allowed: …", e.g. `a whole number from 0 to 65535`.
-    """
-    bare = _bare(hint)
-    if bare is bool:
-        return "true or false"
-    if bare in (int, float):
-        return ("a whole number" if bare is int else "a finite number") + _bounds(hint)
-    if bare is str:
-        return "a text that is not empty" if any(meta.min_length for meta in _metas(hint)) else "a text"
-    match get_origin(bare):
-        case origin if origin is Literal:
-            *most, last = map(str, get_args(bare))
-            return f"{', '.join(most)} or {last}" if most else last
-        case origin if origin is tuple:
-            return f"any number of: {describe(get_args(bare)[0])}"
-        case origin if origin is dict:
-            return f"pairs name=value, each value {describe(get_args(bare)[1])}"
-    kinds = [str(struct.__struct_config__.tag) for struct in get_args(bare) if hasattr(struct, "__struct_config__")]
-    return f"a table of one of the kinds {', '.join(kinds)}" if kinds else "a table key=value,key=value"
-
-
-def _bounds(hint: Any) -> str:
-    metas = list(_metas(hint))
-    low, high = (next((getattr(m, side) for m in metas if getattr(m, side) is not None), None) for side in ("ge", "le"))
-    if low is not None and high is not None:
-        return f" from {low} to {high}"
-    signs = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"))
-    bounds = [f" {sign} {getattr(m, side)}" for side, sign in signs for m in metas if getattr(m, side) is not None]
-    return " and".join(bounds)
-
-
 def _metavar(kind: Kind, value_type: Any) -> str:
-    bare = _bare(value_type)
-    if get_origin(bare) is Literal:
-        return "|".join(map(str, get_args(bare)))
-    known = {int: "N", float: "X", str: "TEXT"}.get(bare, "KEY=VALUE,...")
+    type = bare(value_type)
+    if get_origin(type) is Literal:
+        return "|".join(map(str, get_args(type)))
+    known = {int: "N", float: "X", str: "TEXT"}.get(type, "KEY=VALUE,...")
     return f"NAME={known},..." if kind == "table" else known
-
-
-def _bare(hint: Any) -> Any:
-    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
-
-
-def _metas(hint: Any) -> list[Meta]:
-    """The `Meta`s of a hint, and of the members of a union."""
-    if get_origin(hint) is Annotated:
-        inner, *metas = get_args(hint)
-        return [meta for meta in metas if isinstance(meta, Meta)] + _metas(inner)
-    if get_origin(hint) in (Union, UnionType):
-        return [meta for member in get_args(hint) for meta in _metas(member)]
-    return []
-
-
-def _without_none(hint: Any) -> tuple[Any, bool]:
-    """The hint without None, and whether None was in it."""
-    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else ()
-    if NoneType not in members:
-        return hint, False
-    rest = tuple(member for member in members if member is not NoneType)
-    return Union[rest], True  # noqa: UP007 - the members are only known at run time

@@ -12,7 +12,7 @@ from msgspec import Meta, field
 
 from mockllm.config.option import setting
 from mockllm.config.values import Settings
-from mockllm.faults import AnyFault
+from mockllm.faults import KINDS, AnyFault
 
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "default")
 
@@ -132,7 +132,7 @@ class Config(Settings, frozen=True, kw_only=True):
             "Answer 401 to requests without this key; repeat it for more keys. Health and metrics stay open.",
             group=SERVER,
             metavar="KEY",
-            allowed="texts that are not empty",
+            allowed="a list of texts that are not empty",
             secret=True,
         ),
     ] = ()
@@ -190,7 +190,7 @@ class Config(Settings, frozen=True, kw_only=True):
             "Name under which the model is listed, in place of --model; repeat it for more names.",
             group=ANSWER,
             metavar="NAME",
-            allowed="texts that are not empty",
+            allowed="a list of texts that are not empty",
         ),
     ] = ()
     strict_model: Annotated[bool, setting("Answer 404 to a request for a model that is not served.", group=ANSWER)] = (
@@ -316,6 +316,7 @@ class Config(Settings, frozen=True, kw_only=True):
             group=FAULTS,
             name="fault",
             metavar="kind=KIND,KEY=VALUE,...",
+            allowed=f"kind=KIND,KEY=VALUE,..., the KIND one of {', '.join(KINDS)}",
         ),
     ] = ()
     rpm: (

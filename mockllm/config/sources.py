@@ -112,7 +112,8 @@ def _read_variable(option: Option, text: str, variable: str) -> Any:
     try:
         texts = split_list(option, text)
     except ValueError as error:
-        raise ConfigError(variable, text, f"{option.allowed}, or a JSON array of them") from error
+        shown = "***" if option.secret else text
+        raise ConfigError(variable, shown, f"{option.allowed}, or a JSON array of them") from error
     return read(option, texts, variable)
 
 

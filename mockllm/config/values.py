@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from mockllm.allowed import wanted
 from mockllm.config.option import Option, options
 from mockllm.errors import ConfigError
 
@@ -114,15 +115,23 @@ def _convert(option: Option, value: Any, given: Any, name: str, *, strict: bool)
     try:
         converted = msgspec.convert(value, option.type, strict=strict)
     except msgspec.ValidationError as error:
-        raise ConfigError(name, given, _allowed(option, str(error))) from error
+        raise ConfigError(name, _shown(option, given), _allowed(option, value, str(error))) from error
     if not _finite(converted):
-        raise ConfigError(name, given, option.allowed)
+        raise ConfigError(name, _shown(option, given), option.allowed)
     return converted
 
 
-def _allowed(option: Option, why: str) -> str:
-    """What is allowed; inside a table msgspec's own words, which give the path, say more."""
-    return f"{option.allowed} ({why})" if "`$" in why else option.allowed
+def _allowed(option: Option, value: Any, why: str) -> str:
+    """What is allowed: inside a table, for the key that is wrong."""
+    found = wanted(option.type, value, why)
+    if found is None:
+        return option.allowed
+    key, words = found
+    return f"for {key}: {words}" if key else f"the keys {words}"
+
+
+def _shown(option: Option, given: Any) -> Any:
+    return "***" if option.secret and given else given
 
 
 def _plain(option: Option, texts: Sequence[str]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from mockllm.dialects.decode import invalid
+from mockllm.dialects.decode import invalid, with_choices
 from mockllm.faults import AnyFault
 
 Asked = AnyFault | tuple[AnyFault, ...] | str
@@ -44,8 +44,9 @@ def to_fault(plain: Any, where: str) -> Asked:
     try:
         asked: Asked = msgspec.convert(plain, Asked)
     except msgspec.ValidationError as error:
-        what, at, path = str(error).rpartition(" - at `$")
-        raise invalid(f"{what} - at `$.{where}{path}" if at else f"{error} - at `$.{where}`") from None
+        message = with_choices(str(error), Asked, plain)
+        what, at, path = message.rpartition(" - at `$")
+        raise invalid(f"{what} - at `$.{where}{path}" if at else f"{message} - at `$.{where}`") from None
     return asked
 
 

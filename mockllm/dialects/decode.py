@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
+from mockllm.allowed import wanted
 from mockllm.errors import RequestError
 
 T = TypeVar("T")
 
 # How msgspec ends a message: "… - at `$.messages[0].role`" or, for an object's key, "- at `key` in `$.logit_bias`".
 _PLACE = re.compile(r"(?s)(.*) - at (?:`key` in )?`(\$.*)`")
+_WRONG_CHOICE = re.compile(r"(?s)Invalid (?:enum )?value (.*?)( - at `.*|)")
+_UNKNOWN_KEY = re.compile(r"(?s)Object contains unknown field (`.*?`)( - at `.*|)")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 
 
@@ -37,7 +40,7 @@ def decoder(type: type[T]) -> Callable[[bytes], T]:
         try:
             return decode_json(body)
         except msgspec.ValidationError as error:
-            raise invalid(str(error)) from None
+            raise invalid(with_choices(str(error), type, body)) from None
         except RecursionError:
             raise too_deep() from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -56,6 +59,30 @@ def invalid(message: str) -> RequestError:
     # `[...]` stands for some value of an object whose keys are free: the field is the object.
     param = path.removeprefix("$").removeprefix(".").split("[...]")[0]
     return RequestError(f"Invalid request, at {path}: {what}", param=param or None)
+
+
+def with_choices(message: str, hint: Any, value: Any) -> str:
+    """A validation message of msgspec which, where a choice or a key does not exist, says which do.
+
+    Args:
+        message: msgspec's.
+        hint: The type that was asked for.
+        value: What was decoded: JSON, or plain data.
+    """
+    choice, key = _WRONG_CHOICE.fullmatch(message), _UNKNOWN_KEY.fullmatch(message)
+    if not choice and not key:
+        return message
+    if isinstance(value, (bytes, msgspec.Raw)):
+        try:
+            value = msgspec.json.decode(value)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return message  # msgspec had not come to that yet
+    found = wanted(hint, value, message)
+    if found is None:
+        return message
+    if choice:
+        return f"must be {found[1]}, got {choice[1]}{choice[2]}"
+    return f"there is no key {key[1]}; there are {found[1]}{key[2]}" if key else message
 
 
 def too_deep() -> RequestError:

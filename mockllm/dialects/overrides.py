@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from mockllm.allowed import wanted
 from mockllm.dialects.asked_fault import to_fault
-from mockllm.dialects.decode import invalid
+from mockllm.dialects.decode import invalid, with_choices
 from mockllm.errors import RequestError
 from mockllm.generation.distributions import Distribution
 from mockllm.generation.overrides import KEYS, GivenCall, Match, Override, ScriptedReply, merged
@@ -117,7 +118,7 @@ def read_script(body: bytes) -> list[ScriptedReply]:
     Raises:
         RequestError: Its param is the place, e.g. `script[0].ttft_ms`.
     """
-    return _checked(_decoded(_decode_script, body, "script"))
+    return _checked(_decoded(_decode_script, list[ScriptedReply], body, "script"))
 
 
 def to_script(replies: Iterable[ScriptedReply | Mapping[str, Any]]) -> list[ScriptedReply]:
@@ -143,7 +144,7 @@ def _checked(script: list[ScriptedReply]) -> list[ScriptedReply]:
 def _of_body(raw: Raw) -> Override | None:
     if bytes(raw) == b"null":
         return None
-    override: Override = _decoded(_decode, raw, BODY_KEY)
+    override: Override = _decoded(_decode, Override, raw, BODY_KEY)
     return override
 
 
@@ -168,18 +169,21 @@ def _of_headers(headers: Mapping[bytes, bytes]) -> Override:
             msgspec.convert({name: values[name]}, Override)
         except ValueError as error:  # msgspec's are ValueErrors too
             why = str(error).split(" - at ")[0] if isinstance(error, msgspec.ValidationError) else "Expected a number"
+            if found := wanted(Override, values, str(error)):
+                why = f"must be {found[1]}"
             raise RequestError(f"Invalid header {shown}: {why}, got {text[:100]!r}", param=shown) from None
     return msgspec.convert(values, Override)
 
 
-def _decoded(decode: Callable[[Any], Any], data: Any, where: str) -> Any:
+def _decoded(decode: Callable[[Any], Any], hint: Any, data: Any, where: str) -> Any:
     """Decode, with `where` in front of the paths of errors."""
     try:
         return decode(data)
     except msgspec.ValidationError as error:
-        what, at, path = str(error).rpartition(" - at `")
+        message = str(error) if _UNKNOWN in str(error) else with_choices(str(error), hint, data)
+        what, at, path = message.rpartition(" - at `")
         if not at:
-            what, path = str(error), "$`"
+            what, path = message, "$`"
         what = _corrected(what)
         separator = "" if path.startswith(("$[", "$`")) else "."
         message = f"{what} - at `$.{where}{separator}{path.removeprefix('$').removeprefix('.')}"

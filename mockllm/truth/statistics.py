@@ -130,18 +130,18 @@ def describe(statistics: Statistics) -> str:
     late = s.lateness
     lines = [
         f"requests: {s.requests:,} ({outcomes}) in {s.until_s - s.since_s:,.1f} s",
-        f"tokens:   {s.tokens:,} in {s.chunks:,} chunks, {s.bytes:,} bytes; prompts {s.prompt_tokens:,}",
+        f"tokens:   {s.tokens:,} in {_chunks(s.chunks)}, {s.bytes:,} bytes; prompts {s.prompt_tokens:,}",
     ]
     if late.count:
         lines.append(
             f"lateness: p50 {late.p50_s * 1e3:.3f} ms, p90 {late.p90_s * 1e3:.3f}, p99 {late.p99_s * 1e3:.3f}, "
-            f"p99.9 {late.p999_s * 1e3:.3f}, max {late.max_s * 1e3:.3f}, of {late.count:,} chunks"
+            f"p99.9 {late.p999_s * 1e3:.3f}, max {late.max_s * 1e3:.3f}, of {_chunks(late.count)}"
             + (f"; {late.peer_delayed:,} more waited for the client" if late.peer_delayed else "")
         )
     if s.slot_s:
-        lines.append(f"deadlines were rounded up to a grid of {s.slot_s * 1e3:g} ms, as the load asked for")
+        lines.append(f"grid:     deadlines were rounded up to a grid of {s.slot_s * 1e3:g} ms, as the load asked for")
     held = [
-        f"{name} {holds.count:,} times, {holds.longest_s * 1e3:.0f} ms at most"
+        f"{name} {_times(holds.count)}, {holds.longest_s * 1e3:.0f} ms at most"
         for name, holds in (
             ("our own work", s.stalls.own),
             ("garbage collection", s.stalls.collector),
@@ -150,9 +150,17 @@ def describe(statistics: Statistics) -> str:
         if holds.count
     ]
     if held:
-        lines.append("the event loop was held by " + "; by ".join(held))
+        lines.append("stalls:   the event loop was held by " + "; by ".join(held))
     lines.append("verdict:  " + verdict(s))
     return "\n".join(lines)
+
+
+def _chunks(count: int) -> str:
+    return "1 chunk" if count == 1 else f"{count:,} chunks"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def verdict(statistics: Statistics) -> str:
