@@ -244,6 +244,10 @@ NUMBER = "a finite number >= 0"
             "MOCKLLM_CONFIG: 'no.toml' is not valid; allowed: a readable TOML file (No such file or directory)",
         ),
         (
+            {"toml": f"fault = {'[' * 5000}"},
+            "--config: 'mock.toml' is not valid; allowed: a readable TOML file (it is nested too deeply)",
+        ),
+        (
             {"toml": "port = = 1"},
             "--config: 'mock.toml' is not valid; allowed: a readable TOML file (Invalid value (at line 1, column 8))",
         ),

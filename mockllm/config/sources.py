@@ -144,3 +144,5 @@ def _toml(named: str, path: str, read_file: Callable[[str], bytes]) -> dict[str,
         raise ConfigError(named, path, f"{CONFIG_FILE.allowed} ({error.strerror or error})") from error
     except ValueError as error:  # not TOML, or not UTF-8
         raise ConfigError(named, path, f"{CONFIG_FILE.allowed} ({error})") from error
+    except RecursionError as error:
+        raise ConfigError(named, path, f"{CONFIG_FILE.allowed} (it is nested too deeply)") from error
