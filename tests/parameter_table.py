@@ -23,8 +23,9 @@ def table() -> str:
     """
     lines = ["| parameter | chat | completions | takes |", "|---|---|---|---|"]
     for row in ROWS:
-        if row.endpoints != (RESPONSES,):
-            cells = [row.kind if path in row.endpoints else _elsewhere(row, path) for path in BOTH]
+        if row.endpoints != (RESPONSES,) and (same := _same(row))[0] is row:
+            paths = {path for other in same for path in other.endpoints}
+            cells = [row.kind if path in paths else _elsewhere(row, path) for path in BOTH]
             lines.append(f"| `{row.name}` | {' | '.join(cells)} | {row.takes} |")
     lines += ["", "Of `/v1/responses`:", "", "| parameter | | takes |", "|---|---|---|"]
     lines += [f"| `{row.name}` | {row.kind} | {row.takes} |" for row in ROWS if row.endpoints == (RESPONSES,)]
@@ -38,6 +39,11 @@ def with_table(text: str) -> str:
     if not begin or not end:
         raise ValueError(f"the README needs the two marks {BEGIN!r} and {END!r}")
     return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+
+
+def _same(row: Row) -> list[Row]:
+    """The rows that say the same of a parameter, of one endpoint or another: one row of the table."""
+    return [other for other in ROWS if (other.name, other.kind, other.takes) == (row.name, row.kind, row.takes)]
 
 
 def _elsewhere(row: Row, path: str) -> str:

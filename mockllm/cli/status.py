@@ -65,12 +65,12 @@ class StatusLine:
 
 
 def status_line(before: Pulse, now: Pulse) -> str:
-    """What happened between two readings."""
+    """What happened between two readings. A request, and its tokens, count when it has ended."""
     elapsed_s = max(now.at_s - before.at_s, 1e-9)
     requests = (now.requests - before.requests) / elapsed_s
     tokens = (now.tokens - before.tokens) / elapsed_s
     late = f"p99 lateness {now.p99_s * 1e3:.3f} ms" + (" OVERLOADED" if now.overloaded else "")
-    return f"{requests:,.0f} requests/s, {tokens:,.0f} tokens/s, {now.in_flight:,} in flight, {late}"
+    return f"ended: {requests:,.0f} requests/s, {tokens:,.0f} tokens/s; {now.in_flight:,} in flight; {late}"
 
 
 async def show_status(server: Pulsing, terminal: TextIO) -> None:
