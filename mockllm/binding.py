@@ -36,7 +36,11 @@ def bind_tcp(host: str, port: int) -> list[socket.socket]:
             if family == socket.AF_INET6:  # or "::" would take IPv4's port too
                 sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             chosen = port or (sockets[0].getsockname()[1] if len(sockets) > 1 else 0)
-            sock.bind((address[0], chosen, *address[2:]))
+            try:
+                sock.bind((address[0], chosen, *address[2:]))
+            except OSError as error:
+                error.filename = f"{address[0]} port {chosen}"  # who reads the traceback looks for it
+                raise
     except BaseException:
         for sock in sockets:
             sock.close()

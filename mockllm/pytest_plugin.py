@@ -80,7 +80,9 @@ def _check_script(server: ServerThread) -> None:
     state = server.script_state()
     if state.left:
         left = "\n".join([f"  {msgspec.json.encode(reply).decode()}" for reply in state.left])
-        pytest.fail(f"{len(state.left)} scripted replies were not used ({state.used} were):\n{left}", pytrace=False)
+        pytest.fail(f"Scripted replies that were not used ({state.used} were):\n{left}", pytrace=False)
     if state.missed:
         misses = "\n".join([f"  {miss.path}: {miss.message!r}" for miss in state.misses])
-        pytest.fail(f"{state.missed} requests found no scripted reply ({state.used} did):\n{misses}", pytrace=False)
+        pytest.fail(
+            f"Requests that found no scripted reply: {state.missed} ({state.used} found one):\n{misses}", pytrace=False
+        )

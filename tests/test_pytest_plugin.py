@@ -68,8 +68,10 @@ def test_unused_and_missing_replies_fail_the_test(pytester: pytest.Pytester, ini
     tests = LEAVES + MISSES if ini else MARK + LEAVES + MARK + MISSES
     result = outcomes(pytester, tests, INI if ini else "")
     result.assert_outcomes(failed=2)  # and no error: it is the test that fails, not its teardown
-    result.stdout.fnmatch_lines(["*1 scripted replies were not used (1 were):*", '*{"text":"two"}*'])
-    result.stdout.fnmatch_lines(["*1 requests found no scripted reply (1 did):*", "*/v1/chat/completions: 'second'*"])
+    result.stdout.fnmatch_lines(["*Scripted replies that were not used (1 were):*", '*{"text":"two"}*'])
+    result.stdout.fnmatch_lines(
+        ["*Requests that found no scripted reply: 1 (1 found one):*", "*/v1/chat/completions: 'second'*"]
+    )
 
 
 def test_a_marker_has_its_way_against_the_ini_file(pytester: pytest.Pytester) -> None:
@@ -80,7 +82,7 @@ def test_a_marker_has_its_way_against_the_ini_file(pytester: pytest.Pytester) ->
 def test_a_test_that_fails_by_itself_keeps_its_own_message(pytester: pytest.Pytester) -> None:
     result = outcomes(pytester, LEAVES.replace('"one"\n', '"three"\n'), INI)
     result.assert_outcomes(failed=1)
-    result.stdout.no_fnmatch_line("*scripted replies were not used*")
+    result.stdout.no_fnmatch_line("*Scripted replies that were not used*")
 
 
 def test_a_script_that_is_used_up_passes(pytester: pytest.Pytester) -> None:
