@@ -36,7 +36,7 @@ def test_the_search_ends_below_the_knee_and_closes_in_on_it(knee: int, first: in
     assert held <= knee
     assert len(tried) == len(set(tried)), "no load is tried twice"
     failed = [count for count in tried if count > knee]
-    if failed and refinements >= 8 and held:
+    if failed and refinements >= 8 and held >= 16:
         assert min(failed) - held <= max(1, held // 4), "to two digits"
 
 
