@@ -8,6 +8,7 @@ import pytest
 from openai.types import ModerationCreateResponse
 
 from mockllm.dialects.moderations import CATEGORIES
+from mockllm.generation.planner import MOST_READINGS
 from mockllm.version import VERSION
 from tests.asking import Asker
 
@@ -163,3 +164,17 @@ def test_version_and_ping() -> None:
         assert (answer.status, answer.body) == (200, b"")
     locked.app.lifecycle.drain()
     assert locked.ask("/ping").status == 503
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "others"),
+    [
+        ("/v1/moderations", "input", {}),
+        ("/v1/rerank", "documents", {"query": "one"}),
+        ("/v1/score", "text_2", {"text_1": "one"}),
+    ],
+)
+def test_more_inputs_than_one_turn_of_the_loop_bears_are_refused(path: str, field: str, others: dict[str, str]) -> None:
+    answer = asker.post(path, **others, **{field: ["two"] * (MOST_READINGS + 1)})
+    assert answer.error == (400, field)
+    assert asker.post(path, **others, **{field: ["two"] * 100}).status == 200

@@ -31,6 +31,9 @@ _MESSAGE_END = "\x1e"
 MOST_CHOICES = 4096
 """The most replies to one request, prompts times `n`."""
 
+MOST_READINGS = 4096
+"""The most inputs of a request that has them read: so long it holds the loop, 0.3 s for moderations at worst."""
+
 MOST_TOKENS = 1 << 20
 """The most tokens of several replies together, shown prompts included: so far goes one request's work."""
 
@@ -188,6 +191,10 @@ class Planner:
         Raises:
             RequestError: A prompt exceeds the context.
         """
+        if len(prompts) > MOST_READINGS:
+            raise RequestError(
+                f"{param} can have at most {MOST_READINGS} items; here it has {len(prompts)}.", param=param
+            )
         counts = [self.prompt_tokens(prompt) for prompt in prompts]
         if max(counts) > self._max_model_len:
             raise RequestError(
