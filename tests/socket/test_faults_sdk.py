@@ -262,6 +262,6 @@ def test_limits_stand_on_replies_that_are_not_counted(server: ServerThread) -> N
 
 
 def test_the_readmes_recipe_passes() -> None:
-    recipe = README.read_text(encoding="utf-8").split("### Test my retry logic\n\n```python\n")[1].split("```")[0]
+    recipe = README.read_text(encoding="utf-8").split("### Test your retry logic\n\n```python\n")[1].split("```")[0]
     assert len([line for line in recipe.splitlines() if line]) <= 12
     exec(compile(recipe, "README.md", "exec"), {})
